@@ -1,0 +1,35 @@
+"""Meter: reads an allocator. The real one asks MLX; the twin's adds up what the rules say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(slots=True)
+class Reading:
+    """The allocator's own counts, in bytes: in use (`active`), free buffers (`pool`), highest `active` since the last reset (`peak`)."""
+
+    active: int
+    pool: int
+    peak: int
+
+
+class Meter(Protocol):
+    """An allocator's counters."""
+
+    def read(self) -> Reading:
+        """Return the counters now."""
+        ...
+
+    def weights(self) -> int:
+        """Return the bytes that the weights' buffers retain."""
+        ...
+
+    def reset_peak(self) -> None:
+        """Begin a new peak at the bytes now active."""
+        ...
+
+    def clear_pool(self) -> int:
+        """Give the free buffers back to the system; return how many bytes that were."""
+        ...

@@ -1,0 +1,225 @@
+"""Policy: every historical behaviour of a prefix cache as a plain choice. Today's upstream main is the default.
+
+The engine maps a choice's name to a small function; nothing in it asks for a version or a defect.
+Source of the choices and of the version table: the public history of Ollama's MLX runner (see `data/SOURCES.md`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvlab.errors import BadValue
+from kvlab.units import GIB, parse_bytes
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "budget_counts": ("paged_out", "resident"),
+    "evict_order": ("lru", "fifo", "lfu", "cost"),
+    "protect": ("frontier_and_branches", "active_path"),
+    "on_miss": ("keep", "prune"),
+    "live_buffer": ("keep", "shrink"),
+    "capture_at": ("grid", "message_ends"),
+    "snapshots": ("lazy", "eager"),
+    "capture_as": ("compact", "view"),
+    "copy_before_overwrite": ("every_append", "first_append"),
+    "attach": ("clip_and_keep", "replace"),
+    "growth": ("child_nodes", "in_place"),
+    "page_out": ("at_close", "at_switch"),
+    "page_out_layers": ("missing", "all_or_none"),
+    "mid_edge": ("split", "drop"),
+    "on_cancel": ("attach", "discard"),
+    "draft_keys": ("pairs", "single"),
+    "media": ("whole_items", "anywhere"),
+    "lifetimes": ("scopes", "sweep"),
+    "store": ("trie", "whole_entry_lru"),
+    "fit": ("system_bound", "working_set"),
+    "close": ("reap", "signal"),
+}
+"""The names each field may take; the first is today's upstream main."""
+
+EVICT_MOMENTS = frozenset({"begin", "attach", "page_out", "close", "prefill", "idle"})
+"""The moments at which eviction may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of a prefix cache, as names and numbers.
+
+    Attributes:
+        budget_bytes: Eviction runs while more than this many bytes are counted.
+        budget_counts: What the budget sees: snapshots of the trie, or these plus the live buffers.
+        evict_at: The moments at which eviction runs.
+        evict_order: Which candidate goes first.
+        protect: What eviction never takes.
+        capture_grid: A capture is scheduled at every multiple of this many tokens.
+        capture_before_end: And one this many tokens before the prompt's end; 0 for none.
+        prefill_chunk: Tokens a prefill forward takes at most.
+        settle_draft: A cancelled request settles its draft layers.
+        clear_pool_after_load: The allocator's free buffers are given back once weights are loaded.
+    """
+
+    budget_bytes: int = 8 * GIB
+    budget_counts: str = "paged_out"
+    evict_at: frozenset[str] = field(default=frozenset({"begin", "attach", "page_out"}))
+    evict_order: str = "lru"
+    protect: str = "frontier_and_branches"
+    on_miss: str = "keep"
+    live_buffer: str = "keep"
+    capture_at: str = "grid"
+    capture_grid: int = 8192
+    capture_before_end: int = 4
+    prefill_chunk: int = 2048
+    snapshots: str = "lazy"
+    capture_as: str = "compact"
+    copy_before_overwrite: str = "every_append"
+    attach: str = "clip_and_keep"
+    growth: str = "child_nodes"
+    page_out: str = "at_close"
+    page_out_layers: str = "missing"
+    mid_edge: str = "split"
+    on_cancel: str = "attach"
+    settle_draft: bool = True
+    draft_keys: str = "pairs"
+    media: str = "whole_items"
+    lifetimes: str = "scopes"
+    clear_pool_after_load: bool = True
+    store: str = "trie"
+    fit: str = "system_bound"
+    close: str = "reap"
+
+    def __post_init__(self) -> None:
+        for name, names in CHOICES.items():
+            if getattr(self, name) not in names:
+                raise _bad_choice(name, getattr(self, name), f"one of {', '.join(names)}")
+        if unknown := self.evict_at - EVICT_MOMENTS:
+            raise _bad_choice("evict_at", sorted(unknown), f"a set of {', '.join(sorted(EVICT_MOMENTS))}")
+        for name, least in (("budget_bytes", 0), ("capture_grid", 1), ("capture_before_end", 0), ("prefill_chunk", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise _bad_choice(name, value, f"a whole number of at least {least}")
+
+    @classmethod
+    def ollama(cls, version: str) -> Policy:
+        """Return the behaviour of an Ollama release, such as `0.32.5`; `main` is today's upstream main.
+
+        Raises:
+            BadValue: the text is no version, or older than the first release with lazy snapshots' predecessor (0.30.7).
+        """
+        if version == "main":
+            return cls()
+        return cls(**_at_version(_version_key(version), version))
+
+    @classmethod
+    def kvlab(cls) -> Policy:
+        """Return our own best choices: main, with eviction also when a request closes."""
+        return cls(evict_at=frozenset({"begin", "attach", "page_out", "close"}))
+
+    @classmethod
+    def from_dict(cls, choices: dict[str, Any]) -> Policy:
+        """Build a policy from names and values as JSON holds them; `version` is applied first, single choices on top.
+
+        Raises:
+            BadValue: a field is unknown or a value is not one of its choices.
+        """
+        rest = dict(choices)
+        base = cls.ollama(str(rest.pop("version", "main")))
+        return base.replace(**rest)
+
+    def replace(self, **choices: Any) -> Policy:
+        """Return this policy with some choices changed. Text is read as the field's type (`budget_bytes="8GiB"`)."""
+        known = {item.name for item in dataclasses.fields(self)}
+        for name in choices:
+            if name not in known:
+                raise BadValue(
+                    what=f"a policy has no field {name!r}",
+                    why=f"its fields are {', '.join(sorted(known))}",
+                    hint="correct the name; `kvlab run --help` shows an example",
+                )
+        return dataclasses.replace(self, **{name: _typed(name, value) for name, value in choices.items()})
+
+    def diff(self, other: Policy) -> dict[str, tuple[Any, Any]]:
+        """Return the fields in which two policies differ, each as (this one's value, the other's)."""
+        mine, theirs = self.to_dict(), other.to_dict()
+        return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the choices as JSON holds them."""
+        return {
+            item.name: sorted(value) if isinstance(value := getattr(self, item.name), frozenset) else value
+            for item in dataclasses.fields(self)
+        }
+
+
+_TO_0_33_0: dict[str, Any] = {
+    "protect": "active_path",
+    "mid_edge": "drop",
+    "page_out_layers": "all_or_none",
+    "media": "anywhere",
+    "lifetimes": "sweep",
+    "clear_pool_after_load": False,
+    "fit": "working_set",
+    "close": "signal",
+}
+_TO_0_32_7 = _TO_0_33_0 | {
+    "growth": "in_place",
+    "attach": "replace",
+    "page_out": "at_switch",
+    "page_out_layers": "missing",
+    "on_cancel": "discard",
+    "settle_draft": False,
+}
+_TO_0_32_1 = _TO_0_32_7 | {"copy_before_overwrite": "first_append"}
+_TO_0_30_8 = _TO_0_32_1 | {"capture_as": "view", "draft_keys": "single"}
+_TO_0_30_7 = _TO_0_32_7 | {"snapshots": "eager", "on_cancel": "attach", "draft_keys": "single"}
+
+_VERSIONS: tuple[tuple[tuple[int, int, int], dict[str, Any]], ...] = (
+    ((0, 33, 0), _TO_0_33_0),
+    ((0, 32, 7), _TO_0_32_7),
+    ((0, 32, 1), _TO_0_32_1),
+    ((0, 30, 8), _TO_0_30_8),
+    ((0, 30, 7), _TO_0_30_7),
+)
+"""The first release that behaves so, newest first."""
+
+
+def _version_key(version: str) -> tuple[int, int, int]:
+    parts = version.lstrip("v").split("-")[0].split(".")
+    if len(parts) != 3 or not all(part.isdigit() for part in parts):
+        raise BadValue(
+            what=f"{version!r} is not a version of Ollama",
+            why="a version reads MAJOR.MINOR.PATCH, or main",
+            hint="write for example 0.32.5",
+        )
+    return int(parts[0]), int(parts[1]), int(parts[2])
+
+
+def _at_version(key: tuple[int, int, int], version: str) -> dict[str, Any]:
+    for first, choices in _VERSIONS:
+        if key >= first:
+            return choices
+    raise BadValue(
+        what=f"Ollama {version} is older than the oldest behaviour kvlab knows",
+        why="the version table begins at 0.30.7",
+        hint="use 0.30.7 or later, or set single choices on top of it",
+    )
+
+
+def _typed(name: str, value: Any) -> Any:
+    if name == "budget_bytes":
+        return parse_bytes(value)
+    if name in ("capture_grid", "capture_before_end", "prefill_chunk") and isinstance(value, str) and value.isdigit():
+        return int(value)
+    if name in ("settle_draft", "clear_pool_after_load") and isinstance(value, str):
+        return {"true": True, "false": False}.get(value.lower(), value)
+    if name == "evict_at":
+        return frozenset(value.replace(",", " ").split() if isinstance(value, str) else value)
+    return value
+
+
+def _bad_choice(name: str, value: object, allowed: str) -> BadValue:
+    return BadValue(
+        what=f"the policy's {name} cannot be {value!r}",
+        why=f"it is {allowed}",
+        hint=f"set {name} to {allowed}",
+    )

@@ -1,0 +1,70 @@
+"""Model: what the runner asks of a model. Real models (MLX arrays) and the twin (span counts) both answer it.
+
+The runner never sees an array. Before every `prefill` and `decode` it tells the layers which range is about to be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from kvlab.allocator.meter import Meter
+from kvlab.layers.storage import Store
+from kvlab.shape import Shape
+from kvlab.workloads.request import Request, Sampling
+
+
+class Decoder(Protocol):
+    """Turns one request's tokens into text as they come (a token may end in the middle of a character)."""
+
+    def add(self, token: int) -> str:
+        """Return the text that `token` completes; "" while it completes none."""
+        ...
+
+    def finish(self) -> str:
+        """Return the text still held back."""
+        ...
+
+
+class Model(Protocol):
+    """A model with its live buffers.
+
+    Attributes:
+        name: How the user called it.
+        shape: Its layer kinds and prices.
+        stop_tokens: Tokens that end a reply.
+        stores: Its live buffers, one per group of `shape.groups`, in that order.
+        meter: Reads the allocator.
+        origin: Where it came from, for a recording's manifest: file, sha256, licence, dtype, device.
+    """
+
+    name: str
+    shape: Shape
+    stop_tokens: frozenset[int]
+    stores: Sequence[Store]
+    meter: Meter
+    origin: dict[str, str]
+
+    def encode(self, request: Request) -> list[int]:
+        """Return the prompt's token ids: `request.tokens`, its plain prompt, or its messages through the chat template.
+
+        Raises:
+            BadValue: the prompt is empty, or a message's role is unknown.
+        """
+        ...
+
+    def decoder(self) -> Decoder:
+        """Return a new text decoder for one request."""
+        ...
+
+    def begin(self, request: int, sampling: Sampling, replies: Sequence[int] | None) -> None:
+        """Get ready for request number `request`: seed the sampler; `replies` are given tokens, emitted instead of sampled ones."""
+        ...
+
+    def prefill(self, tokens: Sequence[int]) -> None:
+        """Evaluate `tokens` at the live offset and write them into the stores. No logits."""
+        ...
+
+    def decode(self, token: int) -> int:
+        """Evaluate `token` at the live offset, write it into the stores, and return the next token."""
+        ...

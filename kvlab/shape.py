@@ -1,0 +1,94 @@
+"""Shape: a model's layer kinds and prices, as plain data. Enough for the twin; no array, no model.
+
+Layers of one kind and one price move together, so a shape lists groups of layers, in the order in which the kinds first appear.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from kvlab.errors import BadValue
+
+KINDS = ("kv", "rotating", "recurrent", "stateless", "draft_kv")
+"""The layer kinds: full attention, sliding window, recurrent state, no state at all, a draft head's full attention."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerGroup:
+    """Layers of one kind and one price.
+
+    Attributes:
+        kind: One of `KINDS`.
+        layers: The layers' indices in the model, from 0.
+        bytes_per_token: Bytes one token takes, summed over the group's layers; 0 for whole-state kinds.
+        state_bytes: Bytes of one checkpoint, summed over the group's layers; 0 for kv.
+        window: Tokens a sliding window keeps; 0 for none.
+        growth_step: Tokens by which a live buffer grows.
+    """
+
+    kind: str
+    layers: tuple[int, ...]
+    bytes_per_token: int = 0
+    state_bytes: int = 0
+    window: int = 0
+    growth_step: int = 256
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise BadValue(
+                what=f"a layer cannot be of kind {self.kind!r}",
+                why=f"the kinds are {', '.join(KINDS)}",
+                hint="correct the kind",
+            )
+        for name in ("bytes_per_token", "state_bytes", "window", "growth_step"):
+            if getattr(self, name) < 0:
+                raise BadValue(
+                    what=f"a layer group's {name} is {getattr(self, name)}",
+                    why="a size cannot be negative",
+                    hint=f"give {name} as a whole number of at least 0",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a model keeps per token and per checkpoint.
+
+    Attributes:
+        name: How the model is called.
+        groups: Its layers, by kind and price.
+        weights_bytes: Bytes of the weights once loaded.
+        context: Tokens the model can hold; 0 when unknown.
+        look_ahead: Tokens a draft head looks ahead: 0 or 1.
+    """
+
+    name: str
+    groups: tuple[LayerGroup, ...]
+    weights_bytes: int = 0
+    context: int = 0
+    look_ahead: int = 0
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Bytes one token takes over all layers."""
+        return sum(group.bytes_per_token for group in self.groups)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of one checkpoint over all whole-state layers."""
+        return sum(group.state_bytes for group in self.groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the shape as JSON holds it."""
+        return dataclasses.asdict(self) | {"groups": [_group_dict(group) for group in self.groups]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Shape:
+        """Build a shape from what `to_dict` returned."""
+        groups = tuple(LayerGroup(**(group | {"layers": tuple(group["layers"])})) for group in data["groups"])
+        return cls(**(data | {"groups": groups}))
+
+
+def _group_dict(group: LayerGroup) -> dict[str, Any]:
+    return dataclasses.asdict(group) | {"layers": list(group.layers)}

@@ -1,0 +1,56 @@
+"""Bytes and their printing: GiB = 2^30, GB = 10^9, and every printed figure names its unit.
+
+Invariant: `parse_bytes(text)` of a figure printed by `binary` or `decimal` is within that print's rounding.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kvlab.errors import BadValue
+
+KIB = 2**10
+MIB = 2**20
+GIB = 2**30
+GB = 10**9
+
+_BINARY = (("TiB", 2**40), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
+_DECIMAL = (("TB", 10**12), ("GB", GB), ("MB", 10**6), ("kB", 10**3))
+_FACTORS = {name.lower(): factor for name, factor in (*_BINARY, *_DECIMAL)} | {"b": 1, "": 1}
+_PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
+
+
+def binary(count: float) -> str:
+    """Return `count` bytes in binary units with two decimals, such as `8.00 GiB`; below 1 KiB in plain bytes."""
+    return _scaled(count, _BINARY)
+
+
+def decimal(count: float) -> str:
+    """Return `count` bytes in decimal units with two decimals, such as `8.59 GB` (what `ollama ps` counts in)."""
+    return _scaled(count, _DECIMAL)
+
+
+def parse_bytes(text: str | int) -> int:
+    """Return the bytes that `text` names: `8GiB`, `512 MB`, `1024`.
+
+    Raises:
+        BadValue: the text is not a count with a known unit.
+    """
+    if isinstance(text, int):
+        return text
+    found = _PATTERN.fullmatch(text)
+    factor = _FACTORS.get(found[2].lower()) if found else None
+    if found is None or factor is None:
+        raise BadValue(
+            what=f"{text!r} is not a number of bytes",
+            why="a number with a unit is needed: B, KiB, MiB, GiB, TiB (powers of 1024) or kB, MB, GB, TB (powers of 1000)",
+            hint="write for example 8GiB, 512MiB or 26GB",
+        )
+    return round(float(found[1]) * factor)
+
+
+def _scaled(count: float, units: tuple[tuple[str, int], ...]) -> str:
+    for name, factor in units:
+        if abs(count) >= factor:
+            return f"{count / factor:.2f} {name}"
+    return f"{count:.0f} B"

@@ -1,0 +1,69 @@
+"""Request: what is asked of a model, as plain data, before any token is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the next token is chosen. Temperature 0 is greedy; the rest is as in mlx-lm's samplers."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    seed: int | None = None
+
+
+GREEDY = Sampling()
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """How a request goes on from the last one of its conversation: previous prompt + reply + its own part.
+
+    Attributes:
+        drop_tail: The last n tokens of the previous prompt are rendered differently, so the reply is not reused.
+        keep_reply: Of a reply not reused, the first n tokens that still are.
+        rerendered: The reply comes back as n other tokens; None when it comes back as it was.
+    """
+
+    drop_tail: int = 0
+    keep_reply: int = 0
+    rerendered: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. Exactly one of `messages`, `prompt` and `tokens` is given.
+
+    Attributes:
+        label: A short name shown in tables; never the prompt.
+        messages: Chat messages as (role, content), rendered with the model's chat template.
+        prompt: Plain text, tokenised as it is.
+        tokens: Explicit token ids; with `follow`, only this request's own part.
+        max_new: New tokens at most; 0 asks for no reply.
+        generated: A reply that is given instead of sampled, emitted exactly; None to sample.
+        ignore_stop: Stop tokens do not end the reply.
+        cancel_after: The prefill is cancelled at this token position (a real run: at the next chunk edge).
+        chat: The conversation this request belongs to; "" for none.
+        follow: How it goes on from the conversation's last request; None when it starts one.
+        think_s: Seconds the user waits before sending it.
+        action: Something done instead of a request, such as `unload`; "" for a request.
+        sampling: How tokens are chosen.
+    """
+
+    label: str = ""
+    messages: tuple[tuple[str, str], ...] = ()
+    prompt: str = ""
+    tokens: tuple[int, ...] = ()
+    max_new: int = 32
+    generated: tuple[int, ...] | None = None
+    ignore_stop: bool = False
+    cancel_after: int | None = None
+    chat: str = ""
+    follow: Follow | None = None
+    think_s: float = 0.0
+    action: str = ""
+    sampling: Sampling = GREEDY
