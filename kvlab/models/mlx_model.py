@@ -1,0 +1,163 @@
+"""MLXModel: any mlx-lm net and tokenizer, answering the runner's Model protocol.
+
+Invariants: the cache objects are mlx-lm's own and stay the same objects for the model's life; after every call the caches'
+arrays are evaluated and no other array of the forward survives; a prefill never computes logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kvlab.allocator.mlx_meter import MLXMeter
+from kvlab.errors import BadValue
+from kvlab.models import sampler
+from kvlab.models.shape_of import shape_of
+from kvlab.models.tokens import ROLES
+from kvlab.workloads.request import GREEDY
+
+if TYPE_CHECKING:
+    import mlx.core as mx
+    import mlx.nn as nn
+
+    from kvlab.layers.storage import Store
+    from kvlab.models.tokens import Tokenizer
+    from kvlab.runner.model import Decoder
+    from kvlab.workloads.request import Request, Sampling
+
+
+class MLXModel:
+    """A real model with its live buffers.
+
+    Args:
+        name: How the user called it.
+        net: Any mlx-lm net, its weights evaluated.
+        tokenizer: Its tokenizer.
+        context: Tokens the model can hold; 0 when unknown.
+        origin: Where it came from: file, sha256, licence, dtype, device, package, version.
+
+    Attributes:
+        caches: mlx-lm's cache objects, one a layer: the live buffers.
+        meter: Reads MLX's allocator.
+        net, tokenizer, name, origin: As given.
+        shape: Layer kinds and prices, traced from the caches.
+        stop_tokens: Tokens that end a reply.
+        stores: The live buffers as the layer rules see them, one per group of the shape.
+
+    Raises:
+        NotAvailable: a layer is of a kind that kvlab cannot restore yet.
+    """
+
+    def __init__(self, name: str, net: nn.Module, tokenizer: Tokenizer, *, context: int = 0, origin: dict[str, str] | None = None) -> None:
+        import mlx.core as mx
+        from mlx.utils import tree_flatten
+        from mlx_lm.models.cache import make_prompt_cache
+
+        from kvlab.layers.mlx_store import stores_for
+
+        self.name = name
+        self.net = net
+        self.tokenizer = tokenizer
+        self.origin: dict[str, str] = dict(origin or {})
+        self.stop_tokens: frozenset[int] = tokenizer.stop_tokens
+        self.caches: list[Any] = make_prompt_cache(net)
+        self.shape = shape_of(net, self.caches, name, context)
+        self.stores: Sequence[Store] = stores_for(self.caches, self.shape)
+        self.meter = MLXMeter([array for _, array in tree_flatten(net.parameters()) if isinstance(array, mx.array)])
+        self._sample: Callable[[mx.array], mx.array] = sampler.make(GREEDY)
+        self._replies: Iterator[int] = iter(())
+
+    def encode(self, request: Request) -> list[int]:
+        """Return the prompt's token ids: `request.tokens`, its plain prompt, or its messages through the chat template.
+
+        Raises:
+            BadValue: the prompt is empty or given twice, a role is unknown, or a token id is outside the vocabulary.
+        """
+        given = [name for name in ("tokens", "prompt", "messages") if getattr(request, name)]
+        if len(given) > 1:
+            raise BadValue(
+                what=f"a request gives {' and '.join(given)}",
+                why="exactly one of tokens, prompt and messages says what is asked",
+                hint="keep one of them",
+            )
+        tokens = self._encoded(request)
+        if not tokens:
+            raise BadValue(
+                what="a request's prompt is empty",
+                why="a model needs at least one token to go on from",
+                hint="give tokens, a prompt or messages",
+            )
+        return tokens
+
+    def decoder(self) -> Decoder:
+        """Return a new text decoder for one request."""
+        return self.tokenizer.decoder()
+
+    def begin(self, request: int, sampling: Sampling, replies: Sequence[int] | None) -> None:
+        """Get ready for request number `request`: seed the sampler; `replies` are emitted instead of sampled tokens.
+
+        Raises:
+            BadValue: a figure of `sampling` is outside its range.
+        """
+        import mlx.core as mx
+
+        self._sample = sampler.make(sampling)
+        self._replies = iter(replies or ())
+        if sampling.seed is not None:
+            mx.random.seed(sampling.seed)
+
+    def prefill(self, tokens: Sequence[int]) -> None:
+        """Evaluate `tokens` at the live offset and write them into the caches. No logits are computed."""
+        import mlx.core as mx
+
+        self._forward(tokens)
+        mx.eval([cache.state for cache in self.caches])
+
+    def decode(self, token: int) -> int:
+        """Evaluate `token` at the live offset, write it into the caches, and return the next token: given or sampled."""
+        chosen = int(self._sample(self._forward((token,))[:, -1, :]).item())
+        return next(self._replies, chosen)
+
+    def logits(self, tokens: Sequence[int]) -> mx.array:
+        """Evaluate `tokens` at the live offset, write them into the caches, and return the last position's logits (vocabulary,).
+
+        The array is evaluated and owns its buffer.
+        """
+        import mlx.core as mx
+
+        last = mx.array(self._forward(tokens)[0, -1])
+        mx.eval(last, [cache.state for cache in self.caches])
+        return last
+
+    def _forward(self, tokens: Sequence[int]) -> mx.array:
+        """Return the logits (1, tokens, vocabulary), not evaluated."""
+        import mlx.core as mx
+
+        return self.net(mx.array(list(tokens), dtype=mx.int32)[None], cache=self.caches)
+
+    def _encoded(self, request: Request) -> list[int]:
+        if request.tokens:
+            self._check_tokens(request.tokens)
+            return list(request.tokens)
+        if request.prompt:
+            return self.tokenizer.encode(request.prompt)
+        for role, _ in request.messages:
+            if role not in ROLES:
+                raise BadValue(
+                    what=f"a chat message cannot be from {role!r}",
+                    why=f"the roles are {', '.join(ROLES)}",
+                    hint="correct the role",
+                )
+        if not any(content.strip() for _, content in request.messages):
+            return []
+        return self.tokenizer.chat(request.messages)
+
+    def _check_tokens(self, tokens: Sequence[int]) -> None:
+        size = self.tokenizer.vocabulary
+        outside = next((token for token in tokens if token < 0 or (size and token >= size)), None)
+        if outside is not None:
+            raise BadValue(
+                what=f"{outside} is not a token of {self.name}",
+                why=f"its token ids run from 0 to {size - 1}" if size else "token ids are not negative",
+                hint="correct the token ids, or give a prompt as text",
+            )

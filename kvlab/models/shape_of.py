@@ -1,0 +1,96 @@
+"""Traces a net's shape: the kind and price of every layer, read off real arrays.
+
+One forward over `TRACED` tokens runs on throwaway caches; nothing is assumed about heads, sizes or number types.
+Each cache class that kvlab can restore has one tracer in `TRACERS`; a new layer kind arrives as a new entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kvlab.errors import NotAvailable
+from kvlab.shape import LayerGroup, Shape
+
+if TYPE_CHECKING:
+    import mlx.nn as nn
+
+TRACED = 2
+"""Tokens of the tracing forward: one is not always enough, as some nets treat a single token as decoding."""
+
+
+def shape_of(net: nn.Module, caches: Sequence[Any], name: str, context: int) -> Shape:
+    """Return the shape of `net`, whose live caches are `caches`.
+
+    Args:
+        net: Any mlx-lm net, its weights evaluated.
+        caches: Its cache objects, one a layer, as `make_prompt_cache` returns them. They are not touched.
+        name: How the model is called.
+        context: Tokens the model can hold; 0 when unknown.
+
+    Raises:
+        NotAvailable: a layer's cache is of a class that kvlab cannot restore yet.
+    """
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
+
+    for layer, cache in enumerate(caches):
+        if type(cache).__name__ not in TRACERS:
+            raise _unsupported(name, layer, type(cache).__name__)
+    priced = [_Priced(TRACERS[type(cache).__name__](cache), layer) for layer, cache in enumerate(_traced(net))]
+    arrays = [array for _, array in tree_flatten(net.parameters()) if isinstance(array, mx.array)]
+    return Shape(name=name, groups=_grouped(priced), weights_bytes=int(mx.get_array_buffer_size(arrays)), context=context)
+
+
+class _Priced:
+    """One layer with the group it would make alone; layers whose groups differ in nothing but the layer share one."""
+
+    __slots__ = ("group", "layer")
+
+    def __init__(self, group: LayerGroup, layer: int) -> None:
+        self.group = group
+        self.layer = layer
+
+
+def _traced(net: nn.Module) -> list[Any]:
+    import mlx.core as mx
+    from mlx_lm.models.cache import make_prompt_cache
+
+    caches: list[Any] = make_prompt_cache(net)
+    net(mx.zeros((1, TRACED), dtype=mx.int32), cache=caches)
+    mx.eval([cache.state for cache in caches])
+    return caches
+
+
+def _full_attention(cache: Any) -> LayerGroup:
+    per_token = sum(array.nbytes // array.shape[2] for array in (cache.keys, cache.values))
+    return LayerGroup(kind="kv", layers=(), bytes_per_token=per_token, growth_step=int(cache.step))
+
+
+TRACERS: dict[str, Callable[[Any], LayerGroup]] = {"KVCache": _full_attention}
+"""By name of the mlx-lm cache class: reads one traced layer's kind and price."""
+
+
+def _grouped(priced: Sequence[_Priced]) -> tuple[LayerGroup, ...]:
+    members: dict[LayerGroup, list[int]] = {}
+    for one in priced:
+        members.setdefault(one.group, []).append(one.layer)
+    return tuple(
+        LayerGroup(
+            kind=group.kind,
+            layers=tuple(layers),
+            bytes_per_token=group.bytes_per_token * len(layers),
+            state_bytes=group.state_bytes * len(layers),
+            window=group.window,
+            growth_step=group.growth_step,
+        )
+        for group, layers in members.items()
+    )
+
+
+def _unsupported(name: str, layer: int, cache: str) -> NotAvailable:
+    return NotAvailable(
+        what=f"{name} cannot be run: its layer {layer} keeps a {cache}",
+        why=f"kvlab restores {', '.join(sorted(TRACERS))} layers so far; {cache} arrives with other layer kinds",
+        hint="open a model with full attention only, such as smollm2",
+    )
