@@ -1,0 +1,28 @@
+"""`import kvlab` is light and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from tests.house.tree import ROOT
+
+LOOK = """
+import json, logging, os, signal, sys, warnings
+def state():
+    return [dict(os.environ), [str(f) for f in warnings.filters], logging.root.level, len(logging.root.handlers), str(signal.getsignal(signal.SIGINT))]
+before = state()
+import kvlab
+kvlab.__all__
+print(json.dumps({"modules": sorted(sys.modules), "changed": state() != before}))
+"""
+
+HEAVY = {"altair", "anywidget", "IPython", "ipywidgets", "jupyterlab", "mlx", "mlx_lm", "transformers", "vl_convert"}
+
+
+def test_import_loads_nothing_heavy_and_changes_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", LOOK], cwd=ROOT, check=True, capture_output=True, text=True)
+    seen = json.loads(done.stdout)
+    assert HEAVY & set(seen["modules"]) == set()
+    assert not seen["changed"]
