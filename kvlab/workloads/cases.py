@@ -1,0 +1,165 @@
+"""Cases: small workloads with a known outcome, one JSON file each. `case(path)` reads one whole or says what is wrong where.
+
+Invariants: a key that is not known is an error that names it. Named streams, fresh tokens and words never share an id
+(streams.py). `generated_tokens` asks for exactly that many tokens and leaves them to the model: the twin makes fresh ones up.
+In token cases `generated` gives the reply itself.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from kvlab.errors import BadValue, UnreadableInput
+from kvlab.policy import Policy
+from kvlab.workloads.case_fields import Fields
+from kvlab.workloads.case_layers import shape_of
+from kvlab.workloads.request import Follow, Request
+from kvlab.workloads.streams import Fresh, NamedStreams
+from kvlab.workloads.workload import Workload
+
+ACTIONS = ("unload",)
+"""What a case can do instead of a request."""
+
+_CASE_KEYS = ("id", "question", "inspired_by", "fault", "note", "layers", "look_ahead", "units", "policy", "workload", "expected")
+_PART_KEYS = ("prefix_id", "prefix_tokens", "unique_tokens", "unique_id", "tokens")
+_REQUEST_KEYS = (
+    *_PART_KEYS,
+    "generated_tokens",
+    "generated",
+    "think_seconds",
+    "repeat",
+    "chat",
+    "continues",
+    "reply_rerendered_tokens",
+    "drop_tail_tokens",
+    "keep_reply_tokens",
+    "cancel_after_tokens",
+)
+_ACTION_KEYS = ("action", "settle_seconds", "think_seconds")
+
+
+def case(path: str | Path) -> Workload:
+    """Read a case file.
+
+    Raises:
+        UnreadableInput: the file is not there or is not JSON.
+        BadValue: a key is unknown or a value cannot be used; the error names the file, the key and the value.
+    """
+    path = Path(path)
+    fields = Fields(path.name, _read(path), _CASE_KEYS)
+    name = fields.text("id", path.stem)
+    policy = fields.table("policy")
+    try:
+        Policy.from_dict(policy)
+    except BadValue as error:
+        raise BadValue(what=f"{path.name}, policy: {error.what}", why=error.why, hint=error.hint) from None
+    return Workload(
+        name=name,
+        requests=_Requests(fields).all(),
+        policy=policy,
+        shape=shape_of(fields, name) if "layers" in fields else None,
+        question=fields.text("question"),
+        expected=fields.table("expected"),
+    )
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnreadableInput(
+            what=f"the case {path} cannot be read",
+            why=error.strerror or str(error),
+            hint="check the path; named workloads such as unrelated:15 need no file",
+        ) from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UnreadableInput(what=f"the case {path} is not JSON", why=str(error), hint="correct the file at that place") from None
+
+
+class _Requests:
+    """Turns a case's `workload` into requests, with one set of streams for all of them."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self._streams = NamedStreams()
+        self._fresh = Fresh()
+        self._rerendered: dict[str, int | None] = {}
+
+    def all(self) -> tuple[Request, ...]:
+        rows = self._fields.data.get("workload")
+        if not isinstance(rows, list) or not rows:
+            raise self._fields.bad("workload", "it is a list of at least one request")
+        return tuple(request for place, row in enumerate(cast("list[object]", rows)) for request in self._of_row(place, row))
+
+    def _of_row(self, place: int, row: object) -> list[Request]:
+        is_action = isinstance(row, dict) and "action" in row
+        fields = Fields(f"{self._fields.where}, workload[{place}]", cast("object", row), _ACTION_KEYS if is_action else _REQUEST_KEYS)
+        if is_action:
+            return [_action(fields)]
+        return [self._request(fields) for _ in range(fields.count("repeat", 1, least=1))]
+
+    def _request(self, fields: Fields) -> Request:
+        chat, follow = self._place_in_chat(fields)
+        own = self._own_tokens(fields)
+        if not own and follow is None:
+            raise BadValue(
+                what=f"{fields.where}: the prompt is empty",
+                why="a request that goes on from nothing needs at least one token",
+                hint="give tokens, unique_tokens, or prefix_id with prefix_tokens",
+            )
+        if "generated" in fields and "generated_tokens" in fields:
+            raise fields.bad("generated_tokens", "a reply is given either by its tokens or by their number")
+        generated = fields.tokens("generated") if "generated" in fields else None
+        return Request(
+            label=chat or fields.text("prefix_id", "tokens" if "tokens" in fields else "unique"),
+            tokens=own,
+            max_new=fields.count("generated_tokens") if generated is None else len(generated),
+            generated=generated,
+            ignore_stop=True,
+            cancel_after=fields.count("cancel_after_tokens") if "cancel_after_tokens" in fields else None,
+            chat=chat,
+            follow=follow,
+            think_s=fields.number("think_seconds"),
+        )
+
+    def _own_tokens(self, fields: Fields) -> tuple[int, ...]:
+        if "tokens" in fields:
+            if beside := [name for name in _PART_KEYS if name in fields and name != "tokens"]:
+                raise fields.bad(beside[0], "a prompt is given either by tokens or by prefix and unique parts")
+            return fields.tokens("tokens")
+        if ("prefix_id" in fields) != ("prefix_tokens" in fields):
+            raise fields.bad("prefix_tokens" if "prefix_tokens" in fields else "prefix_id", "prefix_id and prefix_tokens come together")
+        prefix = self._streams.first("prefix " + fields.text("prefix_id"), count) if (count := fields.count("prefix_tokens")) else ()
+        unique = fields.count("unique_tokens")
+        if "unique_id" in fields:
+            return prefix + self._streams.first("unique " + fields.text("unique_id"), unique)
+        return prefix + self._fresh.take(unique)
+
+    def _place_in_chat(self, fields: Fields) -> tuple[str, Follow | None]:
+        drop, keep = fields.count("drop_tail_tokens"), fields.count("keep_reply_tokens")
+        rerendered = fields.count("reply_rerendered_tokens") if "reply_rerendered_tokens" in fields else None
+        if "continues" not in fields:
+            for name in ("drop_tail_tokens", "keep_reply_tokens"):
+                if name in fields:
+                    raise fields.bad(name, "only a request with `continues` has a prompt and a reply before it")
+            chat = fields.text("chat")
+            if rerendered is not None and not chat:
+                raise fields.bad("reply_rerendered_tokens", "it belongs to the first request of a `chat`")
+            if chat:
+                self._rerendered[chat] = rerendered
+            return chat, None
+        if "chat" in fields or rerendered is not None:
+            raise fields.bad("chat" if "chat" in fields else "reply_rerendered_tokens", "it belongs to a chat's first request, which has no `continues`")
+        chat = fields.text("continues")
+        if chat not in self._rerendered:
+            raise fields.bad("continues", f"no request before it has that chat; there are: {', '.join(self._rerendered) or 'none'}")
+        return chat, Follow(drop_tail=drop, keep_reply=keep, rerendered=self._rerendered[chat])
+
+
+def _action(fields: Fields) -> Request:
+    action = fields.text("action")
+    if action not in ACTIONS:
+        raise fields.bad("action", f"the actions are {', '.join(ACTIONS)}")
+    return Request(label=action, action=action, max_new=0, think_s=fields.number("think_seconds") + fields.number("settle_seconds"))

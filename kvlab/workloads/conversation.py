@@ -1,0 +1,83 @@
+"""Conversations: requests that go on from the last one of their chat get their prompt when that one has closed.
+
+Invariant: what `resolve` returns has no `follow`; its prompt is complete.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kvlab.errors import BadValue
+from kvlab.workloads.request import Follow, Request
+from kvlab.workloads.streams import FIRST_RERENDERED, Fresh
+from kvlab.workloads.text_tokens import next_turn_tokens, word_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The last closed request of a chat. `text` is None when the reply has no text (the twin)."""
+
+    request: Request
+    prompt: tuple[int, ...]
+    reply: tuple[int, ...]
+    text: str | None
+
+
+class Conversations:
+    """The open conversations of one lab or twin, by name."""
+
+    __slots__ = ("_asked", "_fresh", "_last")
+
+    def __init__(self) -> None:
+        self._last: dict[str, _Turn] = {}
+        self._asked: dict[str, Request] = {}
+        self._fresh = Fresh(FIRST_RERENDERED)
+
+    def resolve(self, request: Request) -> Request:
+        """Return `request` with its whole prompt: explicit tokens, or messages with the reply in its place.
+
+        A reply that has text goes into a chat's messages as the assistant's; one without (the twin) stays tokens.
+        A request that follows nothing is returned as it is.
+
+        Raises:
+            BadValue: the request goes on from a conversation in which nothing was closed yet.
+        """
+        full = request
+        if request.follow is not None:
+            last = self._last.get(request.chat)
+            if last is None:
+                raise BadValue(
+                    what=f"request {request.label!r} goes on from conversation {request.chat!r}, which has no closed request",
+                    why="a request that follows needs the prompt and the reply before it",
+                    hint="send the conversation's first request before",
+                )
+            full = dataclasses.replace(self._continued(request, request.follow, last), follow=None)
+        if request.chat:
+            self._asked[request.chat] = full
+        return full
+
+    def closed(self, request: Request, prompt_tokens: Sequence[int], reply_tokens: Sequence[int], reply_text: str | None) -> None:
+        """Note a closed request of a chat: its whole prompt, its whole reply (the last token too), and the reply's text or None."""
+        if request.chat:
+            asked = self._asked.pop(request.chat, request)
+            self._last[request.chat] = _Turn(asked, tuple(prompt_tokens), tuple(reply_tokens), reply_text)
+
+    def _continued(self, request: Request, follow: Follow, last: _Turn) -> Request:
+        if request.tokens:
+            return dataclasses.replace(request, tokens=self._before(follow, last) + request.tokens)
+        if last.text is not None and last.request.messages and request.messages:
+            return dataclasses.replace(request, messages=(*last.request.messages, ("assistant", last.text), *request.messages))
+        if last.text is not None and last.request.prompt and request.prompt:
+            return dataclasses.replace(request, prompt=last.request.prompt + last.text + request.prompt)
+        own = next_turn_tokens(request.messages) if request.messages else word_tokens(request.prompt)
+        return dataclasses.replace(request, tokens=self._before(follow, last) + tuple(own), messages=(), prompt="")
+
+    def _before(self, follow: Follow, last: _Turn) -> tuple[int, ...]:
+        """Return what comes before the request's own part."""
+        if follow.drop_tail:
+            return last.prompt[: -follow.drop_tail] + last.reply[: follow.keep_reply]
+        if follow.rerendered is not None:
+            return last.prompt + self._fresh.take(follow.rerendered)
+        return last.prompt + last.reply

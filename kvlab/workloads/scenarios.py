@@ -1,0 +1,95 @@
+"""Named workloads: what people try when they ask whether their server grows.
+
+Every scenario is text, so it runs on a real model through its chat template and on the twin through `text_tokens`.
+Invariant: a scenario of n requests is the beginning of the scenario of n + 1, under another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kvlab.errors import BadValue
+from kvlab.workloads.questions import BRANCHES, CHAT_TURNS, QUESTIONS, SHARED_BEGINNING
+from kvlab.workloads.request import Follow, Request
+from kvlab.workloads.workload import Workload
+
+NEW_TOKENS = 24
+"""New tokens a request of a scenario may ask for, unless told otherwise."""
+
+
+def unrelated(count: int = 15, max_new: int = NEW_TOKENS) -> Workload:
+    """Return `count` short questions that have nothing to do with each other; only the chat template's beginning is shared."""
+    requests = tuple(
+        Request(label=f"question {place + 1}", messages=(("user", _in_rounds(QUESTIONS, place)),), max_new=max_new)
+        for place in range(_counted("unrelated", count))
+    )
+    return Workload(name=f"unrelated:{count}", requests=requests, question="budget_or_leak")
+
+
+def repeat(count: int = 5, max_new: int = NEW_TOKENS) -> Workload:
+    """Return the same question `count` times."""
+    requests = tuple(Request(label=f"time {place + 1}", messages=(("user", QUESTIONS[0]),), max_new=max_new) for place in range(_counted("repeat", count)))
+    return Workload(name=f"repeat:{count}", requests=requests, question="why_not_reused")
+
+
+def chat(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
+    """Return one conversation of `count` turns: each prompt is the one before, the reply, and one more question."""
+    requests = tuple(
+        Request(
+            label=f"turn {place + 1}",
+            messages=(("user", _in_rounds(CHAT_TURNS, place)),),
+            max_new=max_new,
+            chat="chat",
+            follow=Follow() if place else None,
+        )
+        for place in range(_counted("chat", count))
+    )
+    return Workload(name=f"chat:{count}", requests=requests, question="budget_or_leak")
+
+
+def branches(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
+    """Return `count` different questions after the same long beginning."""
+    requests = tuple(
+        Request(
+            label=f"branch {place + 1}",
+            messages=(("system", SHARED_BEGINNING), ("user", _in_rounds(BRANCHES, place))),
+            max_new=max_new,
+        )
+        for place in range(_counted("branches", count))
+    )
+    return Workload(name=f"branches:{count}", requests=requests, question="why_not_reused")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A named workload: how to build it for a count, the count when none is given, and what it is in one line."""
+
+    build: Callable[[int], Workload]
+    usual: int
+    about: str
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "unrelated": Scenario(unrelated, 15, "short questions that share nothing but the template"),
+    "repeat": Scenario(repeat, 5, "the same question again and again"),
+    "chat": Scenario(chat, 8, "one conversation, each turn going on from the last"),
+    "branches": Scenario(branches, 8, "different questions after the same long beginning"),
+}
+"""The scenarios by name."""
+
+
+def _in_rounds(texts: tuple[str, ...], place: int) -> str:
+    """Return text `place`; past the last one they come again, each beginning with its round so that none is repeated."""
+    turn, index = divmod(place, len(texts))
+    return f"(Round {turn + 1}.) {texts[index]}" if turn else texts[index]
+
+
+def _counted(name: str, count: int) -> int:
+    if count < 1:
+        raise BadValue(
+            what=f"{name}:{count} has {count} requests",
+            why="a workload has at least one",
+            hint=f"write for example {name}:{SCENARIOS[name].usual}",
+        )
+    return count
