@@ -16,7 +16,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,7 +64,8 @@ READY = """async () => {
 
 RUN = """() => {
   window.kvlabRan = null;
-  window.jupyterapp.commands.execute('notebook:run-all-cells').then(ok => { window.kvlabRan = {ok}; }, error => { window.kvlabRan = {ok: false, error: String(error)}; });
+  const note = (ok, error) => { window.kvlabRan = {ok, error}; };
+  window.jupyterapp.commands.execute('notebook:run-all-cells').then(ok => note(ok, ''), error => note(false, String(error)));
 }"""
 
 # every output that holds a picture: is one drawn, with a size?
@@ -121,7 +122,7 @@ class LabServer:
 
 
 @contextmanager
-def lab_server(folder: Path, private: Path) -> Iterator[LabServer]:
+def lab_server(folder: Path, private: Path) -> Generator[LabServer]:
     """Run JupyterLab on `folder`; all that it keeps goes below `private`."""
     for plugin, settings in SETTINGS.items():
         path = private / "settings" / f"{plugin}.jupyterlab-settings"
@@ -163,7 +164,7 @@ def _free_port() -> int:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium() -> Generator[Browser]:
     """Start a headless Chromium."""
     path = find_browser()
     with sync_playwright() as playwright:

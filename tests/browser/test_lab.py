@@ -15,38 +15,63 @@ from tests.browser.lab_page import ROOT, LabPage, LabServer, chromium, lab_serve
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
-GOOD = [
-    "import base64, io\nimport altair as alt, anywidget, ipywidgets, polars as pl, traitlets\nfrom IPython.display import Image, display",
-    # a live chart whose saved form is a picture
-    "alt.JupyterChart.enable_offline()\n"
-    "spec = alt.Chart(pl.DataFrame({'x': [1, 2, 3], 'y': [3, 1, 2]})).mark_bar().encode(x='x:O', y='y:Q')\n"
-    "class Both:\n"
-    "    def _repr_mimebundle_(self, include=None, exclude=None):\n"
-    "        png = io.BytesIO()\n"
-    "        spec.save(png, format='png')\n"
-    "        data, _ = alt.JupyterChart(spec)._repr_mimebundle_()\n"
-    "        return {**data, 'image/png': base64.b64encode(png.getvalue()).decode()}\n"
-    "Both()",
-    # a widget of our own that talks to Python
-    "class Counter(anywidget.AnyWidget):\n"
-    "    _esm = \"export default {render({model, el}) {const b = document.createElement('button'); b.className = 'counter';"
-    " b.onclick = () => {model.set('n', model.get('n') + 1); model.save_changes();}; el.append(b);"
-    " const show = () => {b.textContent = `n=${model.get('n')}`;}; model.on('change:n', show); show();}}\"\n"
-    "    n = traitlets.Int(0).tag(sync=True)\n"
-    "counter, said = Counter(), ipywidgets.Label('Python saw 0')\n"
-    "counter.observe(lambda change: setattr(said, 'value', f'Python saw {change.new}'), 'n')\n"
-    "ipywidgets.VBox([counter, said])",
-]
+IMPORTS = """\
+import base64, io
+import altair as alt, anywidget, ipywidgets, polars as pl, traitlets
+from IPython.display import Javascript, display
+"""
 
-BAD = [
-    # Altair's own renderer fetches Vega from elsewhere
-    "import altair as alt, polars as pl\nfrom IPython.display import Javascript, display",
-    "alt.renderers.enable('html')\nalt.Chart(pl.DataFrame({'x': [1]})).mark_bar().encode(x='x:O')",
-    "display({'image/png': 'AAAA'}, raw=True)",
-    "display(Javascript('console.error(\"said by the test\")'))",
-    "1 / 0",
-    "never = True",
-]
+LIVE_CHART_SAVED_AS_A_PICTURE = """\
+alt.JupyterChart.enable_offline()
+spec = alt.Chart(pl.DataFrame({"x": [1, 2, 3], "y": [3, 1, 2]})).mark_bar().encode(x="x:O", y="y:Q")
+
+class Both:
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        png = io.BytesIO()
+        spec.save(png, format="png")
+        data, _ = alt.JupyterChart(spec)._repr_mimebundle_()
+        return {**data, "image/png": base64.b64encode(png.getvalue()).decode()}
+
+Both()
+"""
+
+WIDGET_THAT_TALKS_TO_PYTHON = """\
+class Counter(anywidget.AnyWidget):
+    _esm = '''
+    export default { render({ model, el }) {
+      const button = document.createElement("button");
+      const show = () => { button.textContent = `n=${model.get("n")}`; };
+      button.className = "counter";
+      button.onclick = () => { model.set("n", model.get("n") + 1); model.save_changes(); };
+      model.on("change:n", show);
+      show();
+      el.append(button);
+    } }
+    '''
+    n = traitlets.Int(0).tag(sync=True)
+
+counter, said = Counter(), ipywidgets.Label("Python saw 0")
+counter.observe(lambda change: setattr(said, "value", f"Python saw {change.new}"), "n")
+ipywidgets.VBox([counter, said])
+"""
+
+CHART_FROM_ELSEWHERE = """\
+alt.renderers.enable("html")
+alt.Chart(pl.DataFrame({"x": [1]})).mark_bar().encode(x="x:O")
+"""
+
+MADE_HERE = {
+    "good": [IMPORTS, LIVE_CHART_SAVED_AS_A_PICTURE, WIDGET_THAT_TALKS_TO_PYTHON],
+    "bad": [
+        IMPORTS,
+        CHART_FROM_ELSEWHERE,
+        "display({'image/png': 'AAAA'}, raw=True)",
+        "display(Javascript('console.error(\"said by the test\")'))",
+        "1 / 0",
+        "never = True",
+    ],
+}
+"""The cells of two small notebooks: one that is right, and one in which everything is wrong that a test must notice."""
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("notebooks")
     for path in NOTEBOOKS:
         shutil.copy(path, folder)
-    for name, cells in {"good": GOOD, "bad": BAD}.items():
+    for name, cells in MADE_HERE.items():
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
         notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(notebook, folder / f"{name}.ipynb")
