@@ -1,0 +1,155 @@
+"""The files of a recording, in a folder or a zip archive: reading parts, writing a folder, packing.
+
+Invariants: equal manifests and events give archives that are equal byte for byte; what is written anew has its many small
+parts joined into few; files that are not ours (what a kill left half written) are not looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from kvlab.recording.columns import empty
+from kvlab.recording.manifest import Manifest
+from kvlab.recording.parts import decode, encode, part_name, part_number
+from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_beside, put_in_place, replace_file, unwritable
+
+ROWS_A_PART = 500_000
+"""Events in a part that is written anew."""
+
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
+
+
+class Files(Protocol):
+    """A recording's files by name, such as `events/part-000000.parquet`."""
+
+    def names(self) -> list[str]:
+        """Return all names."""
+        ...
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's bytes; None when it is not there or cannot be read."""
+        ...
+
+
+class FolderFiles:
+    """Files of a recording's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        """Return all names."""
+        return [path.relative_to(self._folder).as_posix() for path in (self._folder / EVENTS).glob("*")]
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's bytes; None when it is not there or cannot be read."""
+        try:
+            return (self._folder / name).read_bytes()
+        except OSError:
+            return None
+
+
+class ZipFiles:
+    """Files of a packed recording. Those a file manager packed, one folder down, are found as well.
+
+    Raises:
+        zipfile.BadZipFile: the archive is cut short or is none.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._zip = zipfile.ZipFile(io.BytesIO(data))
+        inside = [name for name in self._zip.namelist() if name.rpartition("/")[2] == MANIFEST and name.count("/") <= 1]
+        self._prefix = min(inside, key=len).removesuffix(MANIFEST) if inside else ""
+
+    def names(self) -> list[str]:
+        """Return all names."""
+        return [name.removeprefix(self._prefix) for name in self._zip.namelist() if name.startswith(self._prefix)]
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's bytes; None when it is not there or cannot be read."""
+        try:
+            return self._zip.read(self._prefix + name)
+        except (KeyError, OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the parts hold: the events that can be read, and the names of parts that are missing or cannot."""
+
+    events: pl.DataFrame
+    damaged: tuple[str, ...]
+
+
+def read_parts(files: Files, manifest: Manifest) -> Found:
+    """Read all parts in order. A part that is missing in between, or at the end of a complete recording, is damaged too."""
+    there = {number for name in files.names() if (number := part_number(name)) is not None}
+    tables: list[pl.DataFrame] = []
+    damaged: list[str] = []
+    for number in range(max(there, default=-1) + 1):
+        data = files.read(part_name(number)) if number in there else None
+        table = None if data is None else decode(data)
+        if table is None:
+            damaged.append(part_name(number))
+        else:
+            tables.append(table)
+    events = pl.concat(tables, rechunk=True) if tables else empty()
+    if not damaged and manifest.events is not None and events.height < manifest.events:
+        damaged.append(part_name(len(tables)))
+    return Found(events, tuple(damaged))
+
+
+def write_folder(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
+    """Write a recording's folder; an earlier recording there is replaced when the new one is whole.
+
+    Raises:
+        BadValue: `out` holds something that is not a recording.
+        UnreadableInput: `out` cannot be written.
+    """
+    check_place(out)
+    new = new_beside(out, manifest.to_json())
+    try:
+        for name, data in _parts(events):
+            (new / name).write_bytes(data)
+    except OSError as error:
+        raise unwritable(out, str(error)) from None
+    put_in_place(new, out)
+
+
+def write_zip(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
+    """Write a recording as an archive, atomically.
+
+    Raises:
+        UnreadableInput: `out` cannot be written.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in [*_parts(events), (MANIFEST, manifest.to_json().encode())]:
+            entry = zipfile.ZipInfo(name, date_time=_EARLIEST)
+            entry.create_system = 3  # else the bytes would differ between Windows and the others
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, data)
+    with contextlib.suppress(OSError):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(out, buffer.getvalue())
+
+
+def finished(manifest: Manifest, *, complete: bool, events: pl.DataFrame) -> Manifest:
+    """Return the manifest of a copy: it counts its events only when the original was complete."""
+    return dataclasses.replace(manifest, events=events.height if complete else None)
+
+
+def _parts(events: pl.DataFrame) -> Iterator[tuple[str, bytes]]:
+    for number, start in enumerate(range(0, events.height, ROWS_A_PART)):
+        # A slice of a table in several chunks would be written as several row groups: the bytes would depend on the chunks.
+        yield part_name(number), encode(events.slice(start, ROWS_A_PART).rechunk())

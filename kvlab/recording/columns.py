@@ -1,0 +1,59 @@
+"""The table of events: its polars schema, and how events become rows of it.
+
+Invariants: a table of events has exactly the columns of `kvlab.events.COLUMNS`, in that order and with these types;
+a column that an event's kind does not have is null; rows stand in the order in which the events were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+import polars as pl
+
+from kvlab.events import COLUMNS, EVENTS, PRIVATE_COLUMNS, Event
+
+_TYPES: dict[str, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64(), "str": pl.String(), "bool": pl.Boolean()}
+
+SCHEMA: dict[str, pl.DataType] = {name: _TYPES[type_name] for name, type_name in COLUMNS.items()}
+"""Every column of the table of events with its polars type."""
+
+_FIELDS: dict[type[Event], tuple[str, ...]] = {cls: tuple(item.name for item in fields(cls)) for cls in EVENTS.values()}
+_GETTERS = {name: attrgetter(name) for name in COLUMNS}
+
+
+def frame(events: Sequence[Event], *, store_text: bool = True) -> pl.DataFrame:
+    """Return events as a table with `SCHEMA`, a row an event. Without `store_text` the private columns are null."""
+    places: dict[type[Event], list[int]] = {}
+    for place, event in enumerate(events):
+        places.setdefault(type(event), []).append(place)
+    columns: dict[str, list[Any]] = {"kind": [event.kind for event in events]}
+    for cls, taken in places.items():
+        for name in _FIELDS[cls]:
+            if name in PRIVATE_COLUMNS and not store_text:
+                continue
+            column = columns.get(name)
+            if column is None:
+                column = columns[name] = [None] * len(events)
+            get = _GETTERS[name]
+            for place in taken:
+                column[place] = get(events[place])
+    filled = pl.DataFrame([pl.Series(name, values, dtype=SCHEMA[name]) for name, values in columns.items()])
+    return conform(filled)
+
+
+def conform(table: pl.DataFrame) -> pl.DataFrame:
+    """Return `table` with exactly the columns of `SCHEMA`: a missing one is null, an unknown one is left out.
+
+    Raises:
+        polars.exceptions.PolarsError: a column has a type that cannot be read as ours, or `kind` or `seq` is missing.
+    """
+    names = set(table.columns) | {"kind", "seq"}
+    return table.select(pl.col(name).cast(dtype) if name in names else pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items())
+
+
+def empty() -> pl.DataFrame:
+    """Return a table of events without rows."""
+    return pl.DataFrame(schema=SCHEMA)

@@ -1,0 +1,112 @@
+"""The table `nodes`: versions of the trie's nodes as intervals of existence.
+
+A version lives from `born` up to, not including, `died` (null while it is alive). Every change of parent or edge ends a
+version and begins the next. Invariants: of one node no two versions live at the same moment; `user` and `request` (the one in
+which the node was born) are the same in all versions of a node; versions are in the order of `born`, then of `node`.
+
+A recording may begin in the middle of a cache's life, or have lost a part. Then a node that is named but was not seen to be
+born gets a version with what is known of it, the rest null. The root, node 0, exists from the first event on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import polars as pl
+
+from kvlab.events import NodeBorn, NodeMerged, NodeRemoved, NodeSplit
+
+SCHEMA: dict[str, pl.DataType] = {
+    "node": pl.Int64(),
+    "parent": pl.Int64(),
+    "start": pl.Int64(),
+    "end": pl.Int64(),
+    "user": pl.Boolean(),
+    "request": pl.Int64(),
+    "born": pl.Int64(),
+    "died": pl.Int64(),
+}
+"""The columns of `nodes`: [start, end) is the node's edge in tokens from the root; `born` and `died` are `seq`s."""
+
+ROOT = 0
+
+_KINDS = (NodeBorn.kind, NodeSplit.kind, NodeMerged.kind, NodeRemoved.kind)
+
+
+@dataclass(slots=True)
+class _Version:
+    node: int
+    parent: int | None
+    start: int | None
+    end: int | None
+    user: bool | None
+    request: int | None
+    born: int
+    died: int | None = None
+
+
+class _Fold:
+    """The alive versions by node, and all versions there were."""
+
+    def __init__(self, first_seq: int) -> None:
+        self.all: list[_Version] = []
+        self.alive: dict[int, _Version] = {}
+        self._begin(_Version(ROOT, -1, 0, 0, user=False, request=0, born=first_seq))
+
+    def born(self, seq: int, request: int, node: int, parent: int, start: int, end: int, *, user: bool) -> None:
+        before = self.alive.get(node)
+        if before is None:
+            self._begin(_Version(node, parent, start, end, user=user, request=request, born=seq))
+        elif (before.parent, before.start, before.end) != (parent, start, end):
+            self._change(before, seq, parent, start, end)
+
+    def split(self, seq: int, request: int, node: int, head: int, start: int, end: int) -> None:
+        before = self.alive.get(node)
+        self._begin(_Version(head, before.parent if before else None, start, end, user=False, request=request, born=seq))
+        if before:
+            self._change(before, seq, head, end, before.end)
+        else:
+            self._begin(_Version(node, head, end, end=None, user=None, request=None, born=seq))
+
+    def merged(self, seq: int, node: int, head: int, start: int, end: int) -> None:
+        gone = self.removed(seq, head)
+        before = self.alive.get(node)
+        parent = gone.parent if gone else None
+        if before:
+            self._change(before, seq, parent, start, end)
+        else:
+            self._begin(_Version(node, parent, start, end, user=None, request=None, born=seq))
+
+    def removed(self, seq: int, node: int) -> _Version | None:
+        version = self.alive.pop(node, None)
+        if version:
+            version.died = seq
+        return version
+
+    def _change(self, before: _Version, seq: int, parent: int | None, start: int | None, end: int | None) -> None:
+        before.died = seq
+        self._begin(dataclasses.replace(before, parent=parent, start=start, end=end, born=seq, died=None))
+
+    def _begin(self, version: _Version) -> None:
+        self.alive[version.node] = version
+        self.all.append(version)
+
+
+def fold_nodes(events: pl.DataFrame) -> pl.DataFrame:
+    """Return the table of nodes, with `SCHEMA`. Empty when no event speaks of the trie."""
+    told = events.filter(pl.col("kind").is_in(_KINDS)).select("kind", "seq", "request", "node", "parent", "head", "start", "end", "user")
+    if not told.height:
+        return pl.DataFrame(schema=SCHEMA)
+    fold = _Fold(events.item(0, "seq"))
+    for kind, seq, request, node, parent, head, start, end, user in told.iter_rows():
+        if kind == NodeBorn.kind:
+            fold.born(seq, request, node, parent, start, end, user=user)
+        elif kind == NodeSplit.kind:
+            fold.split(seq, request, node, head, start, end)
+        elif kind == NodeMerged.kind:
+            fold.merged(seq, node, head, start, end)
+        else:
+            fold.removed(seq, node)
+    columns = {name: [getattr(version, name) for version in fold.all] for name in SCHEMA}
+    return pl.DataFrame(columns, schema=SCHEMA).sort("born", "node", maintain_order=True)

@@ -1,0 +1,104 @@
+"""The table `requests`: a row a request.
+
+Invariants: a row for every request that has any event, in the order of their numbers; what a request did not reach is null.
+Bytes are those of its last observed `BytesRead` of phase close.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from kvlab.events import Matched, RequestBegan, RequestClosed, Warned
+from kvlab.recording.readings import observed, predicted
+
+SCHEMA: dict[str, pl.DataType] = {
+    "request": pl.Int64(),
+    "label": pl.String(),
+    "tokens": pl.Int64(),
+    "matched": pl.Int64(),
+    "cached": pl.Int64(),
+    "left": pl.Int64(),
+    "reason": pl.String(),
+    "limiting_layer": pl.String(),
+    "generated": pl.Int64(),
+    "stop": pl.String(),
+    "ttft_s": pl.Float64(),
+    "prefill_s": pl.Float64(),
+    "decode_s": pl.Float64(),
+    "peak": pl.Int64(),
+    "nodes": pl.Int64(),
+    "counted": pl.Int64(),
+    "live": pl.Int64(),
+    "snapshots": pl.Int64(),
+    "retained": pl.Int64(),
+    "active": pl.Int64(),
+    "unattributed": pl.Int64(),
+    "pool": pl.Int64(),
+    "budget": pl.Int64(),
+    "predicted_counted": pl.Int64(),
+    "predicted_live": pl.Int64(),
+    "predicted_nodes": pl.Int64(),
+    "warnings": pl.List(pl.String()),
+    "text": pl.String(),
+}
+"""The columns of `requests`. `retained` = weights + live + snapshots; bytes are whole bytes, `_s` are seconds."""
+
+
+def fold_requests(events: pl.DataFrame) -> pl.DataFrame:
+    """Return the table of requests, with `SCHEMA`."""
+    inside = events.filter(pl.col("request") > 0)
+    table = inside.select("request").unique().sort("request")
+    for part in (_began(inside), _matched(inside), _closed(inside), _bytes(inside), _predicted(inside), _warnings(inside)):
+        table = table.join(part, on="request", how="left", maintain_order="left")
+    table = table.with_columns(
+        pl.coalesce("began_tokens", "matched_tokens").alias("tokens"),
+        pl.col("warnings").fill_null(pl.lit([], SCHEMA["warnings"])),
+    )
+    return table.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
+
+
+def _of_kind(events: pl.DataFrame, kind: str) -> pl.DataFrame:
+    return events.filter(pl.col("kind") == kind)
+
+
+def _last(events: pl.DataFrame) -> pl.DataFrame:
+    return events.unique("request", keep="last", maintain_order=True)
+
+
+def _began(events: pl.DataFrame) -> pl.DataFrame:
+    first = _of_kind(events, RequestBegan.kind).unique("request", keep="first", maintain_order=True)
+    return first.select("request", "label", pl.col("tokens").alias("began_tokens"))
+
+
+def _matched(events: pl.DataFrame) -> pl.DataFrame:
+    return _last(_of_kind(events, Matched.kind)).select(
+        "request", pl.col("tokens").alias("matched_tokens"), "matched", "cached", "left", "reason", pl.col("layer").alias("limiting_layer")
+    )
+
+
+def _closed(events: pl.DataFrame) -> pl.DataFrame:
+    return _last(_of_kind(events, RequestClosed.kind)).select("request", "generated", "stop", "ttft_s", "prefill_s", "decode_s", "peak", "text")
+
+
+def _bytes(events: pl.DataFrame) -> pl.DataFrame:
+    at_close = observed(events).filter(pl.col("phase") == "close")
+    return _last(at_close).select(
+        "request",
+        "nodes",
+        "counted",
+        "live",
+        "snapshots",
+        (pl.col("weights") + pl.col("live") + pl.col("snapshots")).alias("retained"),
+        "active",
+        "unattributed",
+        "pool",
+        "budget",
+    )
+
+
+def _predicted(events: pl.DataFrame) -> pl.DataFrame:
+    return _last(predicted(events)).select("request", *(pl.col(name).alias(f"predicted_{name}") for name in ("counted", "live", "nodes")))
+
+
+def _warnings(events: pl.DataFrame) -> pl.DataFrame:
+    return _of_kind(events, Warned.kind).group_by("request").agg(pl.col("message").alias("warnings"))

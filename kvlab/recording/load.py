@@ -1,0 +1,60 @@
+"""Reading a recording back, whole or what is left of it."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from kvlab.errors import UnreadableInput
+from kvlab.recording.archive import Files, FolderFiles, ZipFiles, read_parts
+from kvlab.recording.manifest import Manifest
+from kvlab.recording.place import MANIFEST
+from kvlab.recording.recording import Recording
+
+
+def load(path: str | Path, *, strict: bool = True) -> Recording:
+    """Return the recording in a folder or an archive.
+
+    What a killed run left is read like any other; it is not `complete`. With `strict=False` a recording with damaged parts is
+    read without them; they are named in `damaged`.
+
+    Raises:
+        UnreadableInput: there is no recording, its schema version is not read, or (when strict) a part is damaged.
+    """
+    place = Path(path).expanduser().absolute()
+    files = _files(place)
+    text = files.read(MANIFEST)
+    if text is None:
+        raise UnreadableInput(
+            what=f"{str(path)!r} is not a recording",
+            why=f"it has no {MANIFEST} that can be read",
+            hint="name a folder NAME.kvrec or an archive that kvlab wrote",
+        )
+    manifest = Manifest.from_json(text, f"{path}/{MANIFEST}")
+    found = read_parts(files, manifest)
+    if strict and found.damaged:
+        raise UnreadableInput(
+            what=f"the recording {str(path)!r} is damaged: {', '.join(found.damaged)}",
+            why="a part of its events is missing or cut short",
+            hint=f"read the other {found.events.height:,} events with kvlab.load({str(path)!r}, strict=False), or --salvage on the command line",
+        )
+    return Recording(manifest, found.events, path=place, damaged=found.damaged)
+
+
+def _files(place: Path) -> Files:
+    if place.is_dir():
+        return FolderFiles(place)
+    try:
+        return ZipFiles(place.read_bytes())
+    except zipfile.BadZipFile:
+        raise UnreadableInput(
+            what=f"{str(place)!r} cannot be read as a recording",
+            why="it is neither a folder nor a whole zip archive",
+            hint="name a folder NAME.kvrec or an archive made by pack; if it was copied, copy it again",
+        ) from None
+    except OSError as error:
+        raise UnreadableInput(
+            what=f"there is no recording {str(place)!r}" if not place.exists() else f"{str(place)!r} cannot be read",
+            why=(error.strerror or str(error)).lower(),
+            hint="check the name; a recording is a folder NAME.kvrec or the same zipped",
+        ) from None

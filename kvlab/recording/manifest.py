@@ -1,0 +1,195 @@
+"""Manifest: what made a recording, as plain data, and what is needed to make it again.
+
+Invariant: a manifest holds no host name, no user name and no path: of a path only its last part is kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any, cast
+
+from kvlab.errors import UnreadableInput
+from kvlab.policy import Policy
+from kvlab.shape import Shape
+
+SCHEMA_VERSION = 1
+"""The version of the layout of a recording that this kvlab writes."""
+
+READABLE_SCHEMAS = (1,)
+"""The versions it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What made a recording.
+
+    Attributes:
+        schema: The version of the layout of files, tables and events.
+        kvlab: The version of kvlab that wrote it.
+        mlx: The version of mlx that ran the model; None in the twin and in imports.
+        mlx_lm: The version of mlx-lm; None likewise.
+        model: How the model is called.
+        origin: Where the model came from: file, sha256, licence, dtype, device.
+        shape: What the model keeps per token and checkpoint, as `Shape.to_dict()`; {} when unknown.
+        policy: The rules of the cache, as `Policy.to_dict()`; {} when unknown.
+        workload: The name of what was asked; "" for none.
+        seed: The seed of the workload and of sampling; None when nothing is drawn.
+        machine: System, its version, architecture, CPUs, bytes of RAM, version of Python.
+        source: Who made the events: lab, twin, or an importer.
+        stored_text: Prompts and answers are in the events.
+        created: When it began, UTC, ISO 8601.
+        events: How many events it has; None while it is being written, and for ever after a kill.
+    """
+
+    schema: int
+    kvlab: str
+    mlx: str | None
+    mlx_lm: str | None
+    model: str
+    origin: dict[str, Any]
+    shape: dict[str, Any]
+    policy: dict[str, Any]
+    workload: str
+    seed: int | None
+    machine: dict[str, Any]
+    source: str
+    stored_text: bool
+    created: str
+    events: int | None = None
+
+    @classmethod
+    def now(
+        cls,
+        *,
+        model: str,
+        origin: Mapping[str, Any] | None = None,
+        shape: Shape | Mapping[str, Any] | None = None,
+        policy: Policy | Mapping[str, Any] | None = None,
+        workload: str = "",
+        seed: int | None = None,
+        source: str = "lab",
+        stored_text: bool = False,
+    ) -> Manifest:
+        """Return a manifest of a run that begins now on this machine; with source `lab` mlx takes part. Nothing is imported to find versions."""
+        with_mlx = source == "lab"
+        shape_dict = shape.to_dict() if isinstance(shape, Shape) else dict(shape or {})
+        if "name" in shape_dict:
+            shape_dict["name"] = _last_part(shape_dict["name"])
+        return cls(
+            schema=SCHEMA_VERSION,
+            kvlab=_version("kvlab") or "unknown",
+            mlx=_version("mlx") if with_mlx else None,
+            mlx_lm=_version("mlx-lm") if with_mlx else None,
+            model=_last_part(model),
+            origin={name: _last_part(value) for name, value in (origin or {}).items()},
+            shape=shape_dict,
+            policy=policy.to_dict() if isinstance(policy, Policy) else dict(policy or {}),
+            workload=_last_part(workload),
+            seed=seed,
+            machine=_machine(),
+            source=source,
+            stored_text=stored_text,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the manifest as JSON holds it."""
+        return dataclasses.asdict(self)
+
+    def to_json(self) -> str:
+        """Return the text of `manifest.json`; equal manifests give equal texts."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes, name: str) -> Manifest:
+        """Read the text of `manifest.json`; `name` is what errors call it. Keys it does not know are left out.
+
+        Raises:
+            UnreadableInput: the text is no manifest, or of a schema version that is not read.
+        """
+        try:
+            loaded: Any = json.loads(text)
+        except ValueError as error:
+            raise _no_manifest(name, f"it is not JSON: {error}") from None
+        if not isinstance(loaded, dict):
+            raise _no_manifest(name, "it is not a JSON object")
+        data = cast("dict[str, Any]", loaded)
+        if data.get("schema") not in READABLE_SCHEMAS:
+            raise UnreadableInput(
+                what=f"{name} has schema version {data.get('schema')!r}, written by kvlab {data.get('kvlab', 'unknown')}",
+                why=f"this kvlab reads schema versions {', '.join(map(str, READABLE_SCHEMAS))}",
+                hint="read it with the kvlab that wrote it, or update kvlab",
+            )
+        known = dataclasses.fields(cls)
+        missing = [item.name for item in known if item.name not in data and item.name != "events"]
+        if missing:
+            raise _no_manifest(name, f"it lacks {', '.join(missing)}")
+        wrong = [item.name for item in known if not _fits(data.get(item.name), str(item.type))]
+        if wrong:
+            raise _no_manifest(name, f"the type of {', '.join(wrong)} is wrong")
+        values: dict[str, Any] = {item.name: data.get(item.name) for item in known}
+        return cls(**values)
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "str": (str,),
+    "bool": (bool,),
+    "dict[str, Any]": (dict,),
+    "str | None": (str, type(None)),
+    "int | None": (int, type(None)),
+}
+
+
+def _fits(value: Any, type_name: str) -> bool:
+    return isinstance(value, _KINDS[type_name])
+
+
+def _no_manifest(name: str, why: str) -> UnreadableInput:
+    return UnreadableInput(what=f"{name} cannot be read as a recording's manifest", why=why, hint="record again, or ask for the recording again")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _last_part(value: Any) -> Any:
+    """Return the last part of an absolute path; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    for path in (PurePosixPath(value), PureWindowsPath(value)):
+        if path.is_absolute() or value.startswith("~"):
+            return path.name
+    return value
+
+
+def _machine() -> dict[str, Any]:
+    # A kernel's release may carry the name of whoever built it: only its leading figures are kept.
+    release = re.match(r"[0-9.]*", platform.release())
+    return {
+        "system": platform.system(),
+        "version": platform.mac_ver()[0] or (release[0] if release else ""),
+        "architecture": platform.machine(),
+        "cpus": os.cpu_count() or 0,
+        "ram_bytes": _ram_bytes(),
+        "python": platform.python_version(),
+    }
+
+
+def _ram_bytes() -> int | None:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None

@@ -1,0 +1,99 @@
+"""Moment: the trie, its snapshots and the bytes as they were right after one event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import polars as pl
+
+from kvlab.display import Rich
+from kvlab.events import BytesRead, Event, FrontierMoved
+from kvlab.recording import fold_nodes
+from kvlab.recording.readings import observed
+
+_READING = [item.name for item in fields(BytesRead) if item.name not in {event_field.name for event_field in fields(Event)}]
+
+NODE_SCHEMA: dict[str, pl.DataType] = fold_nodes.SCHEMA | {
+    "active": pl.Boolean(),
+    "counted": pl.Int64(),
+    "lazy": pl.Int64(),
+    "owned": pl.Int64(),
+    "view": pl.Int64(),
+}
+"""The columns of a moment's `nodes`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment(Rich):
+    """What there was right after event `seq`.
+
+    Attributes:
+        seq: The event.
+        request: The request it belongs to; 0 outside any.
+        frontier: The node at which the active path ends; None before the first `FrontierMoved`.
+        nodes: The nodes alive, with `NODE_SCHEMA`: as in the table `nodes`, and whether they are on the active path, the bytes
+            their snapshots count, and how many of these are lazy, owned or views.
+        spans: The snapshots alive, with the columns of the table `spans`.
+        bytes: The last observed reading up to here: the fields of `BytesRead` and its `seq`; {} when there was none.
+    """
+
+    seq: int
+    request: int
+    frontier: int | None
+    nodes: pl.DataFrame
+    spans: pl.DataFrame
+    bytes: dict[str, Any]
+
+    def __repr__(self) -> str:
+        active = int(self.nodes["active"].sum())
+        return (
+            f"Moment(seq={self.seq}, request={self.request}: {self.nodes.height} nodes, {active} on the active path to {self.frontier}; "
+            f"{self.spans.height} snapshots, {int(self.nodes['counted'].sum()):,} bytes counted)"
+        )
+
+
+def moment(seq: int, events: pl.DataFrame, nodes: pl.DataFrame, spans: pl.DataFrame) -> Moment:
+    """Return the moment right after event `seq`, from a recording's tables; `seq` lies within them."""
+    until = events.filter(pl.col("seq") <= seq)
+    moves = until.filter(pl.col("kind") == FrontierMoved.kind)
+    frontier: int | None = moves.item(-1, "node") if moves.height else None
+    spans_now = _alive(spans, seq)
+    return Moment(
+        seq=seq,
+        request=until.item(-1, "request"),
+        frontier=frontier,
+        nodes=_with_snapshots(_with_active(_alive(nodes, seq), frontier), spans_now),
+        spans=spans_now,
+        bytes=last_reading(events, seq),
+    )
+
+
+def last_reading(events: pl.DataFrame, seq: int | None = None) -> dict[str, Any]:
+    """Return the last observed `BytesRead` up to `seq` (or of all) as a dict; {} when there is none."""
+    readings = observed(events)
+    if seq is not None:
+        readings = readings.filter(pl.col("seq") <= seq)
+    return readings.tail(1).select("seq", *_READING).to_dicts()[0] if readings.height else {}
+
+
+def _alive(versions: pl.DataFrame, seq: int) -> pl.DataFrame:
+    return versions.filter((pl.col("born") <= seq) & (pl.col("died").is_null() | (pl.col("died") > seq)))
+
+
+def _with_active(nodes: pl.DataFrame, frontier: int | None) -> pl.DataFrame:
+    parents: dict[int, int | None] = dict(nodes.select("node", "parent").iter_rows())
+    path: set[int] = set()
+    node = frontier
+    # A node seen twice ends the walk: a damaged recording must not hang it.
+    while node in parents and node not in path:
+        path.add(node)
+        node = parents[node]
+    return nodes.with_columns(pl.Series("active", [name in path for name in nodes["node"]], dtype=pl.Boolean))
+
+
+def _with_snapshots(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    states = [(pl.col("state") == state).sum().alias(state) for state in ("lazy", "owned", "view")]
+    sums = spans.group_by("node").agg(pl.col("counted").sum(), *states)
+    joined = nodes.join(sums, on="node", how="left", maintain_order="left")
+    return joined.select(pl.col(name).fill_null(0).cast(dtype) if name in ("counted", "lazy", "owned", "view") else name for name, dtype in NODE_SCHEMA.items())

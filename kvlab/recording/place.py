@@ -1,0 +1,119 @@
+"""Where a recording's folder stands on disk: may it be written there, and putting a new one in place of an old one.
+
+Invariant: at no moment, a kill included, are both the old and the new recording gone: the new folder is built beside its
+place with its manifest inside, the old one steps aside, the new one takes its name, and only then is the old one removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+import weakref
+from pathlib import Path
+
+from kvlab.errors import BadValue, UnreadableInput
+
+MANIFEST = "manifest.json"
+EVENTS = "events"
+
+
+class TemporaryFolder:
+    """A folder that is removed when this object dies or the program ends."""
+
+    __slots__ = ("__weakref__", "path")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+
+
+def check_place(out: Path) -> None:
+    """Ask whether a recording may be written at `out`; nothing changes.
+
+    Raises:
+        BadValue: `out` is named as an archive, or holds something that is not a recording.
+        UnreadableInput: a file stands there.
+    """
+    if out.suffix == ".zip":
+        raise BadValue(
+            what=f"a recording's folder cannot be called {str(out)!r}",
+            why="a name that ends with .zip is an archive's, made by pack",
+            hint=f"write to {out.with_suffix('').name!r} and pack it afterwards",
+        )
+    if out.is_dir():
+        # Other programs call a file manifest.json too: a folder is only replaced when a recording is all it holds.
+        names = {item.name for item in out.iterdir()}
+        if names and not ((out / MANIFEST).is_file() and names <= {MANIFEST, EVENTS, ".DS_Store"}):
+            raise BadValue(
+                what=f"the folder {str(out)!r} holds something that is not a recording",
+                why="only an empty folder or an earlier recording, with nothing else in it, is written over",
+                hint="choose another name, such as run.kvrec",
+            )
+    elif out.exists() or out.is_symlink():
+        raise unwritable(out, "a file of that name stands there")
+
+
+def new_beside(out: Path, manifest_text: str) -> Path:
+    """Make a hidden folder beside `out` with the manifest and an empty folder for events; return it.
+
+    Raises:
+        UnreadableInput: the folder cannot be made.
+    """
+    new = out.parent / f".{out.name}.new-{secrets.token_hex(4)}"
+    try:
+        (new / EVENTS).mkdir(parents=True)
+        (new / MANIFEST).write_text(manifest_text, encoding="utf-8")
+    except OSError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        raise unwritable(out, _reason(error)) from None
+    return new
+
+
+def put_in_place(new: Path, out: Path) -> None:
+    """Give the folder `new` the name `out`; an earlier recording there is removed afterwards.
+
+    Raises:
+        UnreadableInput: the name cannot be given; then what stood there stands there still.
+    """
+    aside = out.parent / f".{out.name}.before-{secrets.token_hex(4)}"
+    had_one = out.is_dir()
+    try:
+        if had_one:
+            out.rename(aside)
+        try:
+            new.rename(out)
+        except OSError:
+            if had_one:
+                aside.rename(out)
+            raise
+    except OSError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        raise unwritable(out, _reason(error)) from None
+    if had_one:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file so that a reader, or a kill, sees the old contents or the new ones and nothing between.
+
+    Raises:
+        UnreadableInput: the file cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise unwritable(path, _reason(error)) from None
+
+
+def unwritable(path: Path, why: str) -> UnreadableInput:
+    """Return the error that `path` cannot be written."""
+    return UnreadableInput(what=f"{str(path)!r} cannot be written", why=why, hint="choose a folder that you may write to and that has room")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

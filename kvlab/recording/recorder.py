@@ -1,0 +1,126 @@
+"""Recorder: stores events as they happen, so that a killed run loses at most its last second or request."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kvlab.events import Event, RequestClosed
+from kvlab.recording.archive import FolderFiles, read_parts
+from kvlab.recording.manifest import Manifest
+from kvlab.recording.parts import MOST_WAITING, PartWriter
+from kvlab.recording.place import EVENTS, MANIFEST, TemporaryFolder, check_place, new_beside, put_in_place, replace_file, unwritable
+from kvlab.recording.recording import Recording
+
+
+class Recorder:
+    """Writes events into a recording's folder.
+
+    Attributes:
+        manifest: What the recording says about itself.
+        path: The folder.
+    """
+
+    def __init__(self, manifest: Manifest, out: str | Path | None = None, *, store_text: bool = False) -> None:
+        """Begin a recording.
+
+        Args:
+            manifest: What made it; it is written before any event.
+            out: The folder, by custom `NAME.kvrec`; an earlier recording there is replaced. None for a temporary folder that
+                is removed when both this object and the Recording made from it have died.
+            store_text: Keep prompts and answers (columns `token` and `text`); else they never reach the disk.
+
+        Raises:
+            BadValue: `out` holds something that is not a recording.
+            UnreadableInput: `out` cannot be written.
+        """
+        self.manifest = dataclasses.replace(manifest, stored_text=store_text, events=None)
+        self._folder: TemporaryFolder | None = None
+        if out is None:
+            self._folder = TemporaryFolder(Path(tempfile.mkdtemp(prefix="kvlab-", suffix=".kvrec")))
+            self.path = self._folder.path
+            (self.path / EVENTS).mkdir()
+            (self.path / MANIFEST).write_text(self.manifest.to_json(), encoding="utf-8")
+        else:
+            self.path = _absolute(Path(out))
+            check_place(self.path)
+            put_in_place(new_beside(self.path, self.manifest.to_json()), self.path)
+        self._writer = PartWriter(self.path, store_text=store_text)
+        self._waiting = self._writer.waiting
+        self._recording: Recording | None = None
+        if out is None:
+            # Nobody can look for these parts after a kill, so they are made only when many events wait.
+            self._last_of_request: type[Event] | None = None
+            self._finalizer = None
+        else:
+            self._last_of_request = RequestClosed
+            self._finalizer = weakref.finalize(self, self._writer.abandon)
+            self._writer.start_clock()
+
+    def write(self, event: Event) -> None:
+        """Store `event`. It is on disk within a second, and at once when it ends a request.
+
+        Raises:
+            UnreadableInput: a part cannot be written; its events are kept for the next try.
+            RuntimeError: the recording is closed.
+        """
+        if self._recording is not None:
+            msg = "this recording is closed"
+            raise RuntimeError(msg)
+        waiting = self._waiting
+        waiting.append(event)
+        if type(event) is self._last_of_request:
+            self._writer.request_ended()
+        elif len(waiting) >= MOST_WAITING:
+            self._writer.flush()
+
+    def flush(self) -> None:
+        """Write what waits now.
+
+        Raises:
+            UnreadableInput: the part cannot be written.
+        """
+        self._writer.flush()
+
+    def close(self) -> Recording:
+        """Write what waits, mark the recording as complete, and return it; a second call returns the same one.
+
+        Raises:
+            UnreadableInput: a part or the manifest cannot be written.
+        """
+        if self._recording is None:
+            self._writer.flush()
+            self._stop()
+            self.manifest = dataclasses.replace(self.manifest, events=self._writer.written)
+            replace_file(self.path / MANIFEST, self.manifest.to_json().encode())
+            found = read_parts(FolderFiles(self.path), self.manifest)
+            self._recording = Recording(self.manifest, found.events, path=self.path, damaged=found.damaged, folder=self._folder)
+        return self._recording
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close after success. After an error keep what was written as an incomplete recording."""
+        if error is None:
+            self.close()
+        else:
+            self._stop()
+            self._writer.flush()
+
+    def _stop(self) -> None:
+        self._writer.stop_clock()
+        if self._finalizer is not None:
+            self._finalizer.detach()
+
+
+def _absolute(path: Path) -> Path:
+    # A later change of the working directory must not move the recording; a link is followed, so its target is replaced.
+    try:
+        return path.expanduser().resolve()
+    except (OSError, RuntimeError) as error:
+        raise unwritable(path, str(error)) from None

@@ -1,0 +1,185 @@
+"""Recording: the events of a run, and the tables folded from them when first asked for.
+
+Invariants: `events` is the only truth, the tables follow from it; a recording never changes. It holds its events itself, so
+it stays right when the folder it came from is written over or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kvlab.display import Rich
+from kvlab.errors import BadValue
+from kvlab.events import Event
+from kvlab.policy import Policy
+from kvlab.recording import archive
+from kvlab.recording.columns import frame
+from kvlab.recording.fold_bytes import fold_bytes
+from kvlab.recording.fold_nodes import fold_nodes
+from kvlab.recording.fold_requests import fold_requests
+from kvlab.recording.fold_spans import fold_spans
+from kvlab.recording.manifest import Manifest
+from kvlab.recording.moment import Moment, last_reading, moment
+from kvlab.recording.place import TemporaryFolder
+from kvlab.shape import Shape
+from kvlab.units import binary
+
+
+class Recording(Rich):
+    """What a run did.
+
+    Attributes:
+        manifest: What made it.
+        events: Every event, a row each, with the columns of `kvlab.events.COLUMNS`.
+        path: The folder or archive it came from; None when it was never stored.
+        damaged: Names of parts that are missing or cannot be read; their events are not in the tables.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        events: pl.DataFrame,
+        *,
+        path: Path | None = None,
+        damaged: tuple[str, ...] = (),
+        folder: TemporaryFolder | None = None,
+    ) -> None:
+        self.manifest = manifest
+        self.events = events
+        self.path = path
+        self.damaged = damaged
+        self._folder = folder
+
+    @classmethod
+    def of(cls, manifest: Manifest, events: Sequence[Event]) -> Recording:
+        """Return a recording of `events` that is stored nowhere yet."""
+        return cls(manifest, frame(events, store_text=manifest.stored_text))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run reached its end and all its events are here."""
+        return not self.damaged and self.manifest.events == self.events.height
+
+    @cached_property
+    def policy(self) -> Policy | None:
+        """The rules of the cache; None when they are not known.
+
+        Raises:
+            BadValue: the manifest names a choice that this kvlab does not have.
+        """
+        return Policy.from_dict(self.manifest.policy) if self.manifest.policy else None
+
+    @cached_property
+    def shape(self) -> Shape | None:
+        """What the model keeps per token and checkpoint; None when it is not known."""
+        return Shape.from_dict(self.manifest.shape) if self.manifest.shape else None
+
+    @cached_property
+    def requests(self) -> pl.DataFrame:
+        """A row a request; columns and units in `fold_requests.SCHEMA`."""
+        return fold_requests(self.events)
+
+    @cached_property
+    def bytes(self) -> pl.DataFrame:
+        """Every reading in long form; columns in `fold_bytes.SCHEMA`."""
+        return fold_bytes(self.events)
+
+    @cached_property
+    def nodes(self) -> pl.DataFrame:
+        """Versions of the trie's nodes, each alive in [born, died); columns in `fold_nodes.SCHEMA`."""
+        return fold_nodes(self.events)
+
+    @cached_property
+    def spans(self) -> pl.DataFrame:
+        """Versions of snapshots, each alive in [born, died); columns in `fold_spans.SCHEMA`."""
+        return fold_spans(self.events)
+
+    def at(self, seq: int) -> Moment:
+        """Return the trie and the bytes as they were right after event `seq`.
+
+        Raises:
+            BadValue: the recording does not reach there.
+        """
+        if not self.events.height:
+            raise BadValue(what=f"there is no moment {seq}", why="the recording has no events", hint="record a run first")
+        first, last = int(self.events.item(0, "seq")), int(self.events.item(-1, "seq"))
+        if not first <= seq <= last:
+            raise BadValue(what=f"there is no moment {seq}", why=f"the recording's events are {first} to {last}", hint=f"ask for {first} to {last}")
+        return moment(seq, self.events, self.nodes, self.spans)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the recording into the folder `path` (a name that ends with .zip: as an archive); return its absolute path.
+
+        Raises:
+            BadValue: `path` holds something that is not a recording.
+            UnreadableInput: `path` cannot be written.
+        """
+        out = Path(path).expanduser().resolve()
+        if out.suffix == ".zip":
+            return self.pack(out)
+        archive.write_folder(out, self._copy_manifest(), self.events)
+        return out
+
+    def pack(self, path: str | Path | None = None) -> Path:
+        """Write the recording as one archive, by default beside its folder as `NAME.kvrec.zip`; return its absolute path.
+
+        Raises:
+            BadValue: no path is given and the recording has no lasting folder.
+            UnreadableInput: `path` cannot be written.
+        """
+        if path is None:
+            if self.path is None or self._folder is not None:
+                raise BadValue(
+                    what="a name for the archive is missing",
+                    why="this recording lies in a temporary folder or in none",
+                    hint="write for example recording.pack('run.kvrec.zip')",
+                )
+            path = self.path if self.path.suffix == ".zip" else self.path.with_name(self.path.name + ".zip")
+        out = Path(path).expanduser().resolve()
+        archive.write_zip(out, self._copy_manifest(), self.events)
+        return out
+
+    def _copy_manifest(self) -> Manifest:
+        # Events that were never stored form a whole recording: there is no run that could have been cut short.
+        return archive.finished(self.manifest, complete=self.complete or self.path is None, events=self.events)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Recording of {self.manifest.model} ({self.manifest.source}), workload {self.manifest.workload or 'none'}, policy {self._policy_text()}",
+            f"  {self.requests.height:,} requests, {self.events.height:,} events",
+        ]
+        reading = last_reading(self.events)
+        if reading:
+            lines.append(
+                f"  bytes at the end: counted {binary(reading['counted'])} of a budget of {binary(reading['budget'])}, "
+                f"live {binary(reading['live'])}, weights {binary(reading['weights'])}, active {binary(reading['active'])}"
+            )
+        if self.damaged:
+            lines.append(f"  warning: damaged, events are missing: {', '.join(self.damaged)}")
+        elif self.path is not None and not self.complete:
+            lines.append("  warning: the run was cut short; this is what it had written")
+        return "\n".join(lines)
+
+    def _policy_text(self) -> str:
+        try:
+            policy = self.policy
+        except BadValue as error:
+            return f"unknown ({error.what})"
+        if policy is None:
+            return "unknown"
+        choices = [f"{name}={binary(mine) if name == 'budget_bytes' else mine}" for name, (mine, _) in policy.diff(Policy()).items()]
+        return " ".join(["main", *(["with", *choices] if choices else [])])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process cannot share the temporary folder; the events travel with the object.
+        path = None if self._folder is not None else self.path
+        return _rebuild, (self.manifest, self.events, path, self.damaged)
+
+
+def _rebuild(manifest: Manifest, events: pl.DataFrame, path: Path | None, damaged: tuple[str, ...]) -> Recording:
+    return Recording(manifest, events, path=path, damaged=damaged)
