@@ -1,0 +1,73 @@
+"""kvlab: look inside the prefix cache of a local LLM runner.
+
+    import kvlab
+    lab = kvlab.open("smollm2")
+    recording = lab.run(kvlab.workloads.unrelated(15))
+    kvlab.diagnose(recording)
+
+Names are loaded when first used: importing kvlab brings in neither MLX nor Altair and changes nothing global.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kvlab import workloads
+    from kvlab.diagnose import diagnose
+    from kvlab.errors import KvlabError
+    from kvlab.lab import open_twin as twin
+    from kvlab.lab.lab import open_lab as open
+    from kvlab.notebook import load_ipython_extension
+    from kvlab.policy import Policy
+    from kvlab.recording import Recording, load
+    from kvlab.shape import LayerGroup, Shape
+    from kvlab.views.show import show
+    from kvlab.workloads import Request
+
+_PLACES = {
+    "KvlabError": ("kvlab.errors", "KvlabError"),
+    "LayerGroup": ("kvlab.shape", "LayerGroup"),
+    "Policy": ("kvlab.policy", "Policy"),
+    "Recording": ("kvlab.recording", "Recording"),
+    "Request": ("kvlab.workloads", "Request"),
+    "Shape": ("kvlab.shape", "Shape"),
+    "diagnose": ("kvlab.diagnose", "diagnose"),
+    "load": ("kvlab.recording", "load"),
+    "load_ipython_extension": ("kvlab.notebook", "load_ipython_extension"),
+    "open": ("kvlab.lab.lab", "open_lab"),
+    "show": ("kvlab.views.show", "show"),
+    "twin": ("kvlab.lab", "open_twin"),
+    "workloads": ("kvlab.workloads", ""),
+}
+
+__all__ = [
+    "KvlabError",
+    "LayerGroup",
+    "Policy",
+    "Recording",
+    "Request",
+    "Shape",
+    "diagnose",
+    "load",
+    "load_ipython_extension",
+    "open",
+    "show",
+    "twin",
+    "workloads",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'kvlab' has no attribute {name!r}")
+    module, attribute = _PLACES[name]
+    found = import_module(module)
+    value = getattr(found, attribute) if attribute else found
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,1 +1,8 @@
+"""Layer kinds: the rules of each kind once, the contents in one of two storages (`mlx`, `spans`)."""
 
+from kvlab.layers.book import Book
+from kvlab.layers.kv import KVLayers
+from kvlab.layers.snapshot import Snapshot
+from kvlab.layers.storage import Store
+
+__all__ = ["Book", "KVLayers", "Snapshot", "Store"]

@@ -1,0 +1,96 @@
+"""Ledger: the bytes each owner retains, kept beside the allocator's own count.
+
+Owners are `weights`, `live` (live buffers) and `snapshots` (of the trie's nodes); the `pool` is the allocator's own.
+Invariant: unattributed = active - weights - live - snapshots, and each owner's bytes are the sum of what it took less what it gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvlab.allocator.meter import Meter
+from kvlab.events import Allocated, BytesRead, Event, Freed, Loaded, PoolCleared
+
+
+class Ledger:
+    """Keeps every owner's retained bytes and writes down each change.
+
+    Attributes:
+        weights: Bytes the weights' buffers retain.
+        live: Bytes the live buffers retain, as last seen.
+        snapshots: Bytes all snapshots retain.
+        peak: The allocator's highest active bytes since the last `reset_peak`, as last read.
+    """
+
+    __slots__ = ("_emit", "_meter", "live", "peak", "snapshots", "weights")
+
+    def __init__(self, meter: Meter, emit: Callable[[Event], None]) -> None:
+        self._meter = meter
+        self._emit = emit
+        self.weights = 0
+        self.live = 0
+        self.snapshots = 0
+        self.peak = 0
+
+    @property
+    def retained(self) -> int:
+        """Bytes that all owners retain together."""
+        return self.weights + self.live + self.snapshots
+
+    def load(self, clear_pool: bool) -> None:
+        """Take the weights in; give the pool back when the policy says so."""
+        self.weights = self._meter.weights()
+        self._emit(Allocated(owner="weights", retained=self.weights))
+        if clear_pool:
+            self.clear_pool()
+        reading = self._meter.read()
+        self._emit(Loaded(weights=self.weights, active=reading.active, pool=reading.pool))
+
+    def see_live(self, retained: int) -> None:
+        """Note what the live buffers retain now."""
+        grown = retained - self.live
+        if grown > 0:
+            self._emit(Allocated(owner="live", retained=grown))
+        elif grown < 0:
+            self._emit(Freed(owner="live", retained=-grown))
+        self.live = retained
+
+    def take_snapshot(self, node: int, retained: int) -> None:
+        """A snapshot of `node` (-1: not placed yet) took bytes."""
+        self.snapshots += retained
+        self._emit(Allocated(owner="snapshots", node=node, retained=retained))
+
+    def free_snapshot(self, node: int, retained: int) -> None:
+        """A snapshot of `node` gave its bytes back."""
+        self.snapshots -= retained
+        self._emit(Freed(owner="snapshots", node=node, retained=retained))
+
+    def clear_pool(self) -> None:
+        """Give the allocator's free buffers back to the system."""
+        if given := self._meter.clear_pool():
+            self._emit(PoolCleared(pool=given))
+
+    def reset_peak(self) -> None:
+        """Begin a new peak."""
+        self._meter.reset_peak()
+
+    def read(self, phase: str, *, live_logical: int, counted: int, budget: int, nodes: int) -> BytesRead:
+        """Write down and return every owner's bytes at this moment."""
+        reading = self._meter.read()
+        self.peak = reading.peak
+        event = BytesRead(
+            phase=phase,
+            weights=self.weights,
+            live_logical=live_logical,
+            live=self.live,
+            counted=counted,
+            snapshots=self.snapshots,
+            pool=reading.pool,
+            active=reading.active,
+            unattributed=reading.active - self.retained,
+            peak=reading.peak,
+            budget=budget,
+            nodes=nodes,
+        )
+        self._emit(event)
+        return event

@@ -1,0 +1,81 @@
+"""Captures: the offsets at which all layers are snapshotted during prefill, and their way onto nodes.
+
+Invariants: offsets are above the resume offset and not beyond the prompt; a KV capture spans from the last capture (or the
+resume offset) to its own offset; every capture ends on a node or is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kvlab.events import Captured, Scheduled
+from kvlab.layers import Snapshot
+from kvlab.policy import Policy
+
+if TYPE_CHECKING:
+    from kvlab.cache.prefix import PrefixCache
+
+
+def capture_offsets(tokens: int, policy: Policy) -> list[int]:
+    """Return the offsets asked for in a prompt of `tokens`: every grid multiple below it, and one shortly before its end."""
+    offsets = list(range(policy.capture_grid, tokens, policy.capture_grid))
+    if 0 < policy.capture_before_end < tokens:
+        offsets.append(tokens - policy.capture_before_end)
+    return offsets
+
+
+class Captures:
+    """The captures of one session.
+
+    Attributes:
+        pending: Offsets still to come, each with whether it is an explicit restore point.
+    """
+
+    __slots__ = ("_base", "_cache", "_highest", "_taken", "pending")
+
+    def __init__(self, cache: PrefixCache, base: int, highest: int) -> None:
+        self._cache = cache
+        self._base = base
+        self._highest = highest
+        self._taken: list[tuple[int, bool, list[Snapshot]]] = []
+        self.pending: dict[int, bool] = {}
+
+    def schedule(self, offsets: Iterable[int], *, user: bool) -> None:
+        """Ask for captures at `offsets`; those at or before the resume offset or beyond the prompt are dropped."""
+        for offset in offsets:
+            if self._base < offset <= self._highest:
+                self.pending[offset] = user or self.pending.get(offset, False)
+                self._cache.emit(Scheduled(end=offset, user=self.pending[offset]))
+
+    def next_offset(self) -> int | None:
+        """Return the nearest offset still to come."""
+        return min(self.pending, default=None)
+
+    def take(self) -> None:
+        """Capture all layers if they rest at a scheduled offset."""
+        offset = self._cache.offset
+        user = self.pending.pop(offset, None)
+        if user is None:
+            return
+        snapshots = [layer.snapshot(self._base) for layer in self._cache.layers]
+        self._taken.append((offset, user, [one for one in snapshots if one is not None]))
+        self._base = offset
+        self._cache.emit(Captured(end=offset))
+
+    def attach(self, keys: bytes) -> None:
+        """Put what was captured onto nodes, moving the frontier along."""
+        for offset, user, snapshots in self._taken:
+            node = self._cache.advance(keys, offset)
+            node.user = node.user or user
+            for snapshot in snapshots:
+                self._cache.paging.install(snapshot, node)
+            self._cache.touch(node)
+            self._cache.compact()
+        if self._taken:
+            self._taken = []
+            self._cache.evict("attach")
+
+    def held(self) -> int:
+        """Return how many captured snapshots wait for a node."""
+        return sum(len(snapshots) for _, _, snapshots in self._taken)

@@ -1,0 +1,122 @@
+"""Paging: between the live buffers and the snapshots on nodes. All layers move together.
+
+Invariant: after `switch`, `page_out` and `close_all` every layer rests at one offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kvlab.cache.path import ActivePath
+from kvlab.events import Event, PagedIn, PagedOut, Warned
+from kvlab.layers import Book, KVLayers, Snapshot
+from kvlab.policy import Policy
+from kvlab.trie import Match, Node
+
+FREE_ALL = "failed to restore cache, freeing all caches"
+
+
+class Paging:
+    """Pages the layers in and out."""
+
+    def __init__(self, layers: Sequence[KVLayers], book: Book, policy: Policy, emit: Callable[[Event], None]) -> None:
+        self._layers = layers
+        self._book = book
+        self._all_or_none = policy.page_out_layers == "all_or_none"
+        self._emit = emit
+
+    @property
+    def offset(self) -> int:
+        """The lowest offset of all layers; between steps they all rest at it."""
+        return min(layer.offset for layer in self._layers)
+
+    def no_snapshots(self) -> list[Snapshot | None]:
+        """Return the snapshots of a node that has none."""
+        return [None] * len(self._layers)
+
+    def switch(self, path: ActivePath, found: Match) -> str:
+        """Bring all layers as far along `found` as they can go. Return the kind of layer that refused; "" when none did."""
+        self._rewind(min(path.shared_end(found.path), found.matched))
+        refused = self._page_in(found)
+        self._align()
+        return refused
+
+    def page_out(self, node: Node) -> None:
+        """Capture the layers that `node` lacks; they rest at its end."""
+        if self._all_or_none and any(node.snapshots):
+            return
+        missing = [group for group, snapshot in enumerate(node.snapshots) if snapshot is None]
+        for group in missing:
+            if (snapshot := self._layers[group].snapshot(node.start)) is not None:
+                self._book.place(snapshot, node)
+        if missing:
+            self._emit(PagedOut(node=node.id, start=node.start, end=node.end))
+
+    def install(self, snapshot: Snapshot, node: Node) -> None:
+        """Put a captured snapshot on `node`: clipped to its edge, and only if the node has none of that layer."""
+        layer = self._layers[snapshot.group]
+        before, within = layer.split(snapshot, node.start)
+        if before is not None:
+            layer.close(before)
+        if within is None:
+            return
+        if node.snapshots[snapshot.group] is None:
+            self._book.place(within, node)
+        else:
+            layer.close(within)
+
+    def split(self, node: Node, head: Node) -> None:
+        """Share out the snapshots of `node`, of whose edge `head` took the first part."""
+        for group, layer in enumerate(self._layers):
+            snapshot = node.snapshots[group]
+            if snapshot is not None:
+                self._book.lift(snapshot)
+                first, second = layer.split(snapshot, head.end)
+                self._place(first, head)
+                self._place(second, node)
+
+    def merge(self, head: Node, node: Node) -> None:
+        """Join the snapshots of `head` and of its only child `node` on `node`."""
+        for group, layer in enumerate(self._layers):
+            first, second = head.snapshots[group], node.snapshots[group]
+            for snapshot in (first, second):
+                if snapshot is not None:
+                    self._book.lift(snapshot)
+            self._place(layer.merge(first, second), node)
+
+    def close_all(self, node: Node) -> None:
+        """Close every snapshot of `node`."""
+        for snapshot in node.snapshots:
+            if snapshot is not None:
+                self._layers[snapshot.group].close(snapshot)
+
+    def _rewind(self, target: int) -> None:
+        for layer in self._layers:
+            if layer.offset > target and not layer.restore(None, target):
+                layer.free()
+
+    def _page_in(self, found: Match) -> str:
+        for node in found.path:
+            target = min(node.end, found.matched)
+            restored = False
+            for group, layer in enumerate(self._layers):
+                snapshot = node.snapshots[group]
+                if snapshot is not None and layer.offset < target:
+                    if not layer.restore(snapshot, target):
+                        return layer.kind
+                    restored = True
+            if restored:
+                self._emit(PagedIn(node=node.id, start=node.start, end=target))
+        return ""
+
+    def _align(self) -> None:
+        low = self.offset
+        if all(layer.offset == low or layer.restore(None, low) for layer in self._layers):
+            return
+        self._emit(Warned(message=f"{FREE_ALL} (offset {low})"))
+        for layer in self._layers:
+            layer.free()
+
+    def _place(self, snapshot: Snapshot | None, node: Node) -> None:
+        if snapshot is not None:
+            self._book.place(snapshot, node)

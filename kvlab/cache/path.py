@@ -1,0 +1,77 @@
+"""The active path: the nodes from the root to the frontier, whose state the live buffers hold.
+
+Invariants: each node is the parent of the next; the path ends at or before the live offset, and at it between requests;
+when a request resumed partway through an edge, `entered` is that edge's node and `entered_at` the offset.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+
+from kvlab.events import Event, FrontierMoved
+from kvlab.trie import Node
+
+
+class ActivePath:
+    """The active path.
+
+    Attributes:
+        nodes: From the root to the frontier.
+        entered: The node whose edge the request resumed in; None when it resumed at a node's end.
+        entered_at: The offset at which it did.
+        entered_used: When, on the cache's clock.
+    """
+
+    __slots__ = ("_emit", "_left", "entered", "entered_at", "entered_used", "nodes")
+
+    def __init__(self, root: Node, emit: Callable[[Event], None], left: Callable[[Node], None]) -> None:
+        self._emit = emit
+        self._left = left
+        self.nodes = [root]
+        root.active = True
+        self.entered: Node | None = None
+        self.entered_at = 0
+        self.entered_used = 0
+
+    @property
+    def frontier(self) -> Node:
+        """The last node."""
+        return self.nodes[-1]
+
+    def shared_end(self, other: list[Node]) -> int:
+        """Return the end of the last node that this path and `other` have in common."""
+        end = 0
+        for mine, theirs in zip(self.nodes, other, strict=False):
+            if mine is not theirs:
+                break
+            end = mine.end
+        return end
+
+    def switch(self, nodes: list[Node]) -> None:
+        """Make `nodes` the active path."""
+        kept = set(map(id, nodes))
+        for node in self.nodes:
+            node.active = False
+        gone = [node for node in self.nodes if id(node) not in kept]
+        before, self.nodes = self.nodes[-1], nodes
+        for node in nodes:
+            node.active = True
+        self.entered = None
+        for node in gone if before in gone else [*gone, before]:
+            self._left(node)
+        self._emit(FrontierMoved(node=nodes[-1].id))
+
+    def extend(self, node: Node) -> None:
+        """Move the frontier to `node`, a child of the frontier."""
+        before = self.nodes[-1]
+        self.nodes.append(node)
+        node.active = True
+        self._left(before)
+        self._emit(FrontierMoved(node=node.id))
+
+    def forget(self, node: Node) -> None:
+        """Take a node that left the trie off the path."""
+        place = bisect_left(self.nodes, node.end, key=lambda one: one.end)
+        if self.nodes[place] is node:
+            del self.nodes[place]

@@ -1,0 +1,39 @@
+"""Lab: the runner on a real model, on MLX."""
+
+from __future__ import annotations
+
+from kvlab.lab.source import Prediction, Source
+from kvlab.lab.twin import shadow
+from kvlab.models import open_model
+from kvlab.policy import Policy
+
+
+class Lab(Source):
+    """A real model with an instrumented prefix cache."""
+
+    source = "lab"
+    events_source = "lab"
+    _has_text = True
+
+    def _prediction(self, policy: Policy) -> Prediction:
+        return shadow(self.shape, policy)
+
+
+def open_lab(name: str, *, accept_licence: bool = False, dtype: str | None = None) -> Lab:
+    """Open a model by name, from a local folder, or by an mlx-lm id.
+
+    Args:
+        name: `smollm2`, `gemma3-270m` (opt-in), a folder, or an id such as `mlx-community/…`.
+        accept_licence: Accept the licence of an opt-in model.
+        dtype: Override how weights are held; None for what suits this machine.
+
+    Raises:
+        KvlabError: the model is unknown, cannot be had here, or has layers this version cannot run.
+    """
+    model = open_model(name, accept_licence=accept_licence, dtype=dtype)
+    return Lab(model, default_policy(model.origin.get("device", "")))
+
+
+def default_policy(device: str) -> Policy:
+    """Return upstream main's choices; on a CPU a prefill chunk takes 128 tokens, which costs no speed there and much less peak."""
+    return Policy(prefill_chunk=128) if "cpu" in device.lower() else Policy()

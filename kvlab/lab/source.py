@@ -1,0 +1,174 @@
+"""Source: what Lab and Twin have in common. Both run requests on a model and make a Recording; both step one request on it.
+
+Invariants: `run` begins with an empty cache, `step` goes on with the one that is there; what was recorded before an error is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tqdm.auto import tqdm
+
+from kvlab.cache import PrefixCache
+from kvlab.cache.check import Checker
+from kvlab.errors import NotAvailable
+from kvlab.events import Event, Log, RequestClosed, TokenOut
+from kvlab.policy import Policy
+from kvlab.recording import Manifest, Recorder, Recording
+from kvlab.runner.model import Model
+from kvlab.runner.runner import Runner
+from kvlab.shape import Shape
+from kvlab.workloads import Conversations, Request, Workload, resolve
+
+Prediction = Callable[[Runner, Request, str], None]
+"""Writes down what a lawful cache holds after the request that just closed with that stop."""
+
+
+class Source:
+    """A model on which requests run.
+
+    Attributes:
+        source: What a recording's manifest calls it.
+        events_source: What its events call it; predictions are called `twin`.
+    """
+
+    source = ""
+    events_source = ""
+
+    def __init__(self, model: Model, policy: Policy) -> None:
+        self._model = model
+        self._default = policy
+        self._runner: Runner | None = None
+        self._conversations = Conversations()
+
+    @property
+    def name(self) -> str:
+        """How the model was opened."""
+        return self._model.name
+
+    @property
+    def shape(self) -> Shape:
+        """The model's layer kinds and prices."""
+        return self._model.shape
+
+    @property
+    def policy(self) -> Policy:
+        """The choices the cache follows now."""
+        return self._runner.policy if self._runner is not None else self._default
+
+    @property
+    def cache(self) -> PrefixCache:
+        """The prefix cache as it stands."""
+        return self._ready(self.policy).cache
+
+    def run(
+        self,
+        workload: Workload | Request | str,
+        policy: Policy | None = None,
+        *,
+        store_text: bool = False,
+        out: str | None = None,
+        progress: bool = True,
+        check: bool = False,
+        each: Callable[[Event], None] | None = None,
+    ) -> Recording:
+        """Run a workload from an empty cache and return its recording.
+
+        Args:
+            workload: A workload, its name (`unrelated:15`), a case file, or one request.
+            policy: The choices the cache follows; by default those of the workload on top of upstream main.
+            store_text: Keep prompts and answers in the recording.
+            out: Where the recording is stored (`NAME.kvrec`); a temporary folder when None.
+            progress: Show a progress bar.
+            check: Check every invariant after every step; violations are events.
+            each: Called with every event as it happens.
+
+        Raises:
+            KvlabError: the workload, the policy or the place cannot be used.
+        """
+        work = _workload(workload)
+        chosen = policy or (Policy.from_dict(work.policy) if work.policy else self._default)
+        runner = self._fresh(chosen, Checker() if check else None)
+        manifest = Manifest.now(
+            model=self.name, origin=self._model.origin, shape=self.shape, policy=chosen, workload=work.name, source=self.source, stored_text=store_text
+        )
+        predict = self._prediction(chosen)
+        with Recorder(manifest, out=out, store_text=store_text) as recorder:
+            for request in tqdm(work.requests, desc=work.name, unit="request", disable=not progress):
+                for event in self._stepped(runner, request, predict):
+                    recorder.write(event)
+                    if each is not None:
+                        each(event)
+            return recorder.close()
+
+    def step(self, request: Request | str, policy: Policy | None = None) -> Iterator[Event]:
+        """Run one request on the cache as it stands, event by event. Another policy than the cache's begins with an empty one.
+
+        A text is asked as a user's chat message.
+        """
+        asked = Request(messages=(("user", request),), label="step") if isinstance(request, str) else request
+        runner = self._ready(policy or self.policy)
+        return self._stepped(runner, asked, self._no_prediction)
+
+    def cancel(self) -> None:
+        """Ask the running request to stop at its next chunk or token."""
+        if self._runner is not None:
+            self._runner.cancel()
+
+    def _stepped(self, runner: Runner, request: Request, predict: Prediction) -> Iterator[Event]:
+        if request.action:
+            raise NotAvailable(
+                what=f"the workload asks for the action {request.action!r}",
+                why="this version runs requests only",
+                hint="use a workload without actions",
+            )
+        asked = self._conversations.resolve(request)
+        text: list[str] = []
+        for event in runner.step(asked):
+            if isinstance(event, TokenOut):
+                text.append(event.text or "")
+            if isinstance(event, RequestClosed):
+                event.text = "".join(text)
+                prompt, reply = runner.last
+                self._conversations.closed(asked, prompt, reply, event.text if self._has_text else None)
+                predict(runner, asked, event.stop)
+            yield event
+        yield from runner.log.drain()
+
+    def _ready(self, policy: Policy) -> Runner:
+        if self._runner is None or self._runner.policy != policy:
+            return self._fresh(policy, None)
+        return self._runner
+
+    def _fresh(self, policy: Policy, checker: Checker | None) -> Runner:
+        self._runner = None
+        self._conversations = Conversations()
+        for store in self._model.stores:
+            store.drop()
+        self._runner = Runner(self._model, policy, Log(self.events_source), checker)
+        self._wire(self._runner)
+        return self._runner
+
+    @property
+    def _has_text(self) -> bool:
+        raise NotImplementedError
+
+    def _wire(self, runner: Runner) -> None:
+        """Connect what the model needs to know of a new runner."""
+
+    def _prediction(self, policy: Policy) -> Prediction:
+        """Return what writes a lawful cache's bytes after each request."""
+        del policy
+        return self._no_prediction
+
+    @staticmethod
+    def _no_prediction(runner: Runner, request: Request, stop: str) -> None:
+        del runner, request, stop
+
+
+def _workload(given: Workload | Request | str) -> Workload:
+    if isinstance(given, str):
+        return resolve(given)
+    if isinstance(given, Request):
+        return Workload(name=given.label or "request", requests=(given,))
+    return given

@@ -1,0 +1,106 @@
+"""The twin's model: a shape instead of weights. It writes spans, and answers with tokens that match nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from kvlab.allocator import Reading
+from kvlab.errors import NotAvailable
+from kvlab.layers.spans_kv import SpanKVStore
+from kvlab.shape import LayerGroup, Shape
+from kvlab.workloads.request import Request, Sampling
+from kvlab.workloads.streams import FIRST_REPLY, Fresh
+from kvlab.workloads.text_tokens import request_tokens
+
+
+class NoText:
+    """The twin's decoder: its replies are tokens without text."""
+
+    def add(self, token: int) -> str:
+        """Return no text."""
+        del token
+        return ""
+
+    def finish(self) -> str:
+        """Return no text."""
+        return ""
+
+
+class SpanMeter:
+    """The twin's allocator: in use is exactly what the owners retain; it has no pool.
+
+    Attributes:
+        retained: Returns the bytes that all owners retain.
+    """
+
+    def __init__(self, weights: int) -> None:
+        self._weights = weights
+        self._peak = 0
+        self.retained: Callable[[], int] = lambda: weights
+
+    def read(self) -> Reading:
+        """Return the counters now."""
+        active = self.retained()
+        self._peak = max(self._peak, active)
+        return Reading(active=active, pool=0, peak=self._peak)
+
+    def weights(self) -> int:
+        """Return the bytes of the weights."""
+        return self._weights
+
+    def reset_peak(self) -> None:
+        """Begin a new peak."""
+        self._peak = 0
+
+    def clear_pool(self) -> int:
+        """Return 0: there is no pool."""
+        return 0
+
+
+class SpanModel:
+    """A model made of spans (`kvlab.runner.model.Model`)."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.name = shape.name
+        self.shape = shape
+        self.stop_tokens: frozenset[int] = frozenset()
+        self.stores = [_store(group, shape) for group in shape.groups]
+        self.meter = SpanMeter(shape.weights_bytes)
+        self.origin = {"shape": shape.name}
+        self._fresh = Fresh(FIRST_REPLY)
+        self._replies: Iterator[int] = iter(self._fresh)
+
+    def encode(self, request: Request) -> list[int]:
+        """Return explicit tokens as they are, text as one token a word (`kvlab.workloads.text_tokens`)."""
+        return request_tokens(request)
+
+    def decoder(self) -> NoText:
+        """Return a decoder without text."""
+        return NoText()
+
+    def begin(self, request: int, sampling: Sampling, replies: Sequence[int] | None) -> None:
+        """Get ready for request number `request`; `replies` are emitted instead of fresh tokens."""
+        del sampling
+        for store in self.stores:
+            store.writer = request
+        self._replies = iter(self._fresh) if replies is None else iter(replies)
+
+    def prefill(self, tokens: Sequence[int]) -> None:
+        """Write `tokens` slots."""
+        for store in self.stores:
+            store.append(len(tokens))
+
+    def decode(self, token: int) -> int:
+        """Write one slot and return the next token: a given one, or a fresh one that matches nothing."""
+        self.prefill((token,))
+        return next(self._replies)
+
+
+def _store(group: LayerGroup, shape: Shape) -> SpanKVStore:
+    if group.kind != "kv":
+        raise NotAvailable(
+            what=f"layers {group.layers[0]}.. of {shape.name} are of kind {group.kind}",
+            why="this version's twin knows full attention (kv) only",
+            hint="use a shape whose layers are all kv, for example smollm2",
+        )
+    return SpanKVStore(group)

@@ -1,0 +1,58 @@
+"""Twin: the runner on span counts. It predicts, for any shape and at any scale, what a cache holds, to the byte."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kvlab.cache.check import Checker
+from kvlab.events import BytesRead
+from kvlab.lab.source import Prediction, Source
+from kvlab.lab.span_model import SpanModel
+from kvlab.policy import Policy
+from kvlab.runner.runner import Runner
+from kvlab.shape import Shape
+from kvlab.workloads import Request
+
+
+def lawful(policy: Policy) -> Policy:
+    """Return `policy` with the three choices that no lawful cache makes otherwise at upstream main's."""
+    main = Policy()
+    return policy.replace(capture_as=main.capture_as, copy_before_overwrite=main.copy_before_overwrite, lifetimes=main.lifetimes)
+
+
+class Twin(Source):
+    """A model from its shape alone."""
+
+    source = "twin"
+    events_source = "spans"
+    _has_text = False
+
+    def __init__(self, shape: Shape, policy: Policy | None = None) -> None:
+        self._spans = SpanModel(shape)
+        super().__init__(self._spans, policy or Policy())
+
+    def _fresh(self, policy: Policy, checker: Checker | None) -> Runner:
+        # A new model, so that a twin's replies are the same tokens in every run.
+        self._spans = self._model = SpanModel(self.shape)
+        return super()._fresh(policy, checker)
+
+    def _wire(self, runner: Runner) -> None:
+        ledger = runner.cache.ledger
+        self._spans.meter.retained = lambda: ledger.retained
+
+    def _prediction(self, policy: Policy) -> Prediction:
+        return shadow(self.shape, policy)
+
+
+def shadow(shape: Shape, policy: Policy) -> Prediction:
+    """Return a lawful twin that follows a run: after each request it writes its own bytes into the run's log, with source `twin`."""
+    twin = Twin(shape, lawful(policy))
+
+    def predict(runner: Runner, request: Request, stop: str) -> None:
+        prompt, reply = runner.last
+        cut = runner.cache.offset if stop == "cancelled" and not reply else request.cancel_after
+        told = Request(tokens=tuple(prompt), generated=tuple(reply), cancel_after=cut)
+        readings = [event for event in twin.step(told) if isinstance(event, BytesRead) and event.phase == "close"]
+        runner.log.append(replace(readings[-1], source="twin", request=0))
+
+    return predict

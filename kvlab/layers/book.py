@@ -1,0 +1,104 @@
+"""Book: every snapshot from its first to its last moment, and the bytes they count for.
+
+Invariants: created - closed = open; `counted` = the sum over placed snapshots; no snapshot is closed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kvlab.allocator import Ledger
+from kvlab.events import Event, SnapshotClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken
+from kvlab.layers.snapshot import Snapshot
+from kvlab.trie.node import Node
+
+
+class Book:
+    """Opens, places and closes snapshots, and keeps their bytes.
+
+    Attributes:
+        created: Snapshots ever opened.
+        open: Snapshots not yet closed.
+        counted: Bytes that placed snapshots count for.
+        on_growth: Called with a node whose counted bytes grew.
+    """
+
+    __slots__ = ("_emit", "_ledger", "counted", "created", "on_growth", "open")
+
+    def __init__(self, ledger: Ledger, emit: Callable[[Event], None]) -> None:
+        self._ledger = ledger
+        self._emit = emit
+        self.created = 0
+        self.open = 0
+        self.counted = 0
+        self.on_growth: Callable[[Node], None] = _nothing
+
+    def take_lazy(self, group: int, kind: str, start: int, end: int) -> Snapshot:
+        """Open a lazy snapshot: an index into the live buffer, 0 bytes."""
+        snapshot = self._opened(group, start, end, "lazy")
+        self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state="lazy"))
+        return snapshot
+
+    def take_owned(self, group: int, kind: str, start: int, end: int, data: Any, counted: int, retained: int) -> Snapshot:
+        """Open a snapshot that owns `data`."""
+        snapshot = self._opened(group, start, end, "owned")
+        snapshot.data, snapshot.counted, snapshot.retained = data, counted, retained
+        self._emit(
+            SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state="owned", counted=counted, retained=retained)
+        )
+        self._ledger.take_snapshot(-1, retained)
+        return snapshot
+
+    def own(self, snapshot: Snapshot, data: Any, counted: int, retained: int) -> None:
+        """Turn a lazy snapshot into an owned one; its node's bytes grow."""
+        snapshot.state, snapshot.data, snapshot.counted, snapshot.retained = "owned", data, counted, retained
+        self._emit(SnapshotOwned(snapshot=snapshot.id, counted=counted, retained=retained))
+        node = snapshot.node
+        self._ledger.take_snapshot(-1 if node is None else node.id, retained)
+        if node is not None:
+            node.counted += counted
+            self.counted += counted
+            self.on_growth(node)
+
+    def place(self, snapshot: Snapshot, node: Node) -> None:
+        """Install a snapshot on a node: from now on it counts."""
+        snapshot.node = node
+        node.snapshots[snapshot.group] = snapshot
+        node.counted += snapshot.counted
+        self.counted += snapshot.counted
+        self._emit(SnapshotPlaced(snapshot=snapshot.id, node=node.id))
+        if snapshot.counted:
+            self.on_growth(node)
+
+    def lift(self, snapshot: Snapshot) -> None:
+        """Take a snapshot off its node, if it is on one: it no longer counts."""
+        node = snapshot.node
+        if node is None:
+            return
+        snapshot.node = None
+        node.snapshots[snapshot.group] = None
+        node.counted -= snapshot.counted
+        self.counted -= snapshot.counted
+
+    def close(self, snapshot: Snapshot) -> None:
+        """Lift and end a snapshot; its data is let go."""
+        if snapshot.state == "closed":
+            msg = f"{snapshot!r} was closed before"
+            raise ValueError(msg)
+        node = snapshot.node
+        self.lift(snapshot)
+        if snapshot.state != "lazy":
+            self._ledger.free_snapshot(-1 if node is None else node.id, snapshot.retained)
+        snapshot.state, snapshot.data, snapshot.counted, snapshot.retained = "closed", None, 0, 0
+        self.open -= 1
+        self._emit(SnapshotClosed(snapshot=snapshot.id))
+
+    def _opened(self, group: int, start: int, end: int, state: str) -> Snapshot:
+        self.created += 1
+        self.open += 1
+        return Snapshot(self.created, group, start, end, state)
+
+
+def _nothing(node: Node) -> None:
+    del node

@@ -1,0 +1,158 @@
+"""The rules of full-attention layers, for any storage (public facts on Ollama's MLX runner: `data/SOURCES.md`).
+
+Invariants:
+- Any offset up to the live one can be rewound to; later slots stay in the buffer until a write overwrites them.
+- A lazy snapshot is never overwritten: before every write, those the write touches are copied out whole
+  (`copy_before_overwrite=first_append` does so only for the first write after a rewind).
+- A snapshot can be restored when the live offset is not before its start.
+"""
+
+from __future__ import annotations
+
+from kvlab.layers.book import Book
+from kvlab.layers.snapshot import Snapshot
+from kvlab.layers.storage import Store
+from kvlab.policy import Policy
+
+
+class KVLayers:
+    """One group of full-attention layers.
+
+    Attributes:
+        kind: The layer kind.
+        store: Their live buffers.
+        lazies: Snapshots that are still an index into the live buffers.
+    """
+
+    kind = "kv"
+    rewinds = True
+
+    __slots__ = ("_all_lazy_end", "_book", "_eager", "_every_append", "_group", "_rewound", "lazies", "store")
+
+    def __init__(self, group: int, store: Store, policy: Policy, book: Book) -> None:
+        self._group = group
+        self.store = store
+        self._book = book
+        self._every_append = policy.copy_before_overwrite == "every_append"
+        self._eager = policy.snapshots == "eager"
+        self._rewound = False
+        self._all_lazy_end = 0
+        self.lazies: dict[int, Snapshot] = {}
+
+    @property
+    def offset(self) -> int:
+        """Tokens the live buffers hold."""
+        return self.store.offset
+
+    def will_write(self, tokens: int) -> None:
+        """Get ready for a write of `tokens` at the offset: copy out the lazy snapshots it would overwrite."""
+        if self._every_append or self._rewound:
+            self._rewound = False
+            start = self.store.offset
+            if self._all_lazy_end > start:
+                self._copy_out(start, start + tokens)
+
+    def snapshot(self, start: int) -> Snapshot | None:
+        """Return a snapshot of [start, offset); None when that is empty."""
+        end = self.store.offset
+        if start >= end:
+            return None
+        if self._eager:
+            return self._owned(start, end, self.store.copy(start, end))
+        return self._lazy(start, end)
+
+    def can_restore(self, snapshot: Snapshot | None, target: int) -> bool:
+        """Whether `restore` would bring the live buffers to `target`."""
+        if snapshot is None:
+            return target <= self.store.offset
+        return target <= snapshot.end and snapshot.start <= self.store.offset
+
+    def restore(self, snapshot: Snapshot | None, target: int) -> bool:
+        """Bring the live buffers to `target`: from `snapshot`, or by rewinding. False, with nothing changed, when that cannot be."""
+        if not self.can_restore(snapshot, target):
+            return False
+        if snapshot is None:
+            self._rewind(target)
+        elif snapshot.state == "lazy":
+            self.store.offset = target
+        else:
+            self._rewind(snapshot.start)
+            self.will_write(snapshot.end - snapshot.start)
+            self.store.put(snapshot.data)
+            self._rewind(min(target, self.store.offset))
+        return True
+
+    def split(self, snapshot: Snapshot, at: int) -> tuple[Snapshot | None, Snapshot | None]:
+        """Cut a snapshot at offset `at`; a side that would be empty is None. The original is closed unless one side is all of it."""
+        if at <= snapshot.start:
+            return None, snapshot
+        if at >= snapshot.end:
+            return snapshot, None
+        if snapshot.state == "lazy":
+            halves = self._lazy(snapshot.start, at), self._lazy(at, snapshot.end)
+        else:
+            first, second = self.store.cut(snapshot.data, at - snapshot.start)
+            halves = self._owned(snapshot.start, at, first), self._owned(at, snapshot.end, second)
+        self.close(snapshot)
+        return halves
+
+    def merge(self, first: Snapshot | None, second: Snapshot | None) -> Snapshot | None:
+        """Join two snapshots and close both; None when either is missing. Two adjacent lazy ones stay lazy."""
+        if first is None or second is None:
+            for one in (first, second):
+                if one is not None:
+                    self.close(one)
+            return None
+        if first.state == second.state == "lazy" and first.end == second.start:
+            joined = self._lazy(first.start, second.end)
+        else:
+            for one in (first, second):
+                self._own(one)
+            joined = self._owned(first.start, second.end, self.store.join(first.data, second.data))
+        self.close(first)
+        self.close(second)
+        return joined
+
+    def close(self, snapshot: Snapshot) -> None:
+        """End a snapshot."""
+        self.lazies.pop(snapshot.id, None)
+        self._book.close(snapshot)
+
+    def level(self) -> None:
+        """Bring every layer of the group to the lowest offset of them: a forward that was interrupted leaves them apart."""
+        self.store.offset = self.store.offset
+
+    def free(self) -> None:
+        """Let the live buffers go. Lazy snapshots are copied out first, so their bytes move and are not released."""
+        for snapshot in list(self.lazies.values()):
+            self._own(snapshot)
+        self.store.drop()
+        self._rewound = True
+
+    def _rewind(self, target: int) -> None:
+        if target < self.store.offset:
+            self.store.offset = target
+            self._rewound = True
+
+    def _copy_out(self, start: int, end: int) -> None:
+        for snapshot in [one for one in self.lazies.values() if one.start < end and one.end > start]:
+            self._own(snapshot)
+        self._all_lazy_end = max((one.end for one in self.lazies.values()), default=0)
+
+    def _own(self, snapshot: Snapshot) -> None:
+        if snapshot.state == "lazy":
+            del self.lazies[snapshot.id]
+            data = self.store.copy(snapshot.start, snapshot.end)
+            self._book.own(snapshot, data, self._bytes(snapshot.start, snapshot.end), self.store.retained(data))
+
+    def _lazy(self, start: int, end: int) -> Snapshot:
+        snapshot = self._book.take_lazy(self._group, self.kind, start, end)
+        self.lazies[snapshot.id] = snapshot
+        self._all_lazy_end = max(self._all_lazy_end, end)
+        return snapshot
+
+    def _owned(self, start: int, end: int, data: object) -> Snapshot:
+        return self._book.take_owned(self._group, self.kind, start, end, data, self._bytes(start, end), self.store.retained(data))
+
+    def _bytes(self, start: int, end: int) -> int:
+        return (end - start) * self.store.group.bytes_per_token

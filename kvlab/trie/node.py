@@ -1,0 +1,58 @@
+"""Node: one edge of the trie and what is kept at its end.
+
+Invariants: `start` = `end` - tokens of the edge = the parent's `end`; only the root has no parent and an empty edge.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvlab.trie.keys import WIDTH
+
+
+class Node:
+    """A node, told apart by `id`. A live one has a parent or is the root.
+
+    Attributes:
+        id: Its number; never used again.
+        parent: The node above; None for the root and for a node that left the trie.
+        children: The nodes below, by the first key of their edge.
+        sibling: Another child of the same parent with the same first key: only a damaged trie has one.
+        edge: The keys of its tokens, packed.
+        end: Token offset at which the edge ends.
+        user: An explicit restore point; it resists compaction, not eviction.
+        used: When it was last used, on the cache's own clock.
+        active: It lies on the active path.
+        snapshots: One entry a layer group, None where it has none.
+        counted: Bytes its snapshots count for.
+        queued: Its key in the eviction queue; None when not queued.
+    """
+
+    __slots__ = ("active", "children", "counted", "edge", "end", "id", "parent", "queued", "sibling", "snapshots", "used", "user")
+
+    def __init__(self, number: int, parent: Node | None, edge: bytes, end: int, user: bool = False) -> None:
+        self.id = number
+        self.parent = parent
+        self.children: dict[int, Node] = {}
+        self.sibling: Node | None = None
+        self.edge = edge
+        self.end = end
+        self.user = user
+        self.used = 0
+        self.active = False
+        self.snapshots: list[Any] = []
+        self.counted = 0
+        self.queued: tuple[int, int, int] | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of its edge."""
+        return len(self.edge) // WIDTH
+
+    @property
+    def start(self) -> int:
+        """Token offset at which its edge begins."""
+        return self.end - len(self.edge) // WIDTH
+
+    def __repr__(self) -> str:
+        return f"Node {self.id} [{self.start}, {self.end})"
