@@ -1,0 +1,60 @@
+"""The summary of a recording as text: what ran, under which policy, who holds how many bytes at the end, and the verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvlab.policy import Policy
+from kvlab.recording import Recording
+from kvlab.units import binary
+from kvlab.views.tables import FindingsLike, last_bytes, readings
+
+
+def policy_words(choices: dict[str, Any]) -> str:
+    """Return how a policy differs from today's upstream main, such as `main but protect=active_path`."""
+    if not choices:
+        return "not known"
+    differs = Policy.from_dict(choices).diff(Policy())
+    if not differs:
+        return "upstream main"
+    return "upstream main but " + ", ".join(f"{name}={_value(name, mine)} (main {_value(name, theirs)})" for name, (mine, theirs) in differs.items())
+
+
+def summary(recording: Recording) -> list[tuple[str, str]]:
+    """Return the card's lines as (name, words); every figure with its unit."""
+    manifest, read, requests = recording.manifest, readings(recording), recording.requests
+    held = {name: binary(last_bytes(read, name)) for name in ("weights", "counted", "snapshots", "live", "unattributed", "pool", "active", "budget")}
+    lines = [
+        ("model", str(manifest.model)),
+        ("policy", policy_words(manifest.policy)),
+        ("workload", f"{manifest.workload}: {requests.height} request{'' if requests.height == 1 else 's'}, {_tokens(recording)}"),
+        ("at the end", f"counted {held['counted']} of a budget of {held['budget']}, live {held['live']}, weights {held['weights']}"),
+        ("allocator", f"active {held['active']}, of it unattributed {held['unattributed']}; pool {held['pool']}"),
+    ]
+    warnings = int(requests.get_column("warnings").list.len().sum() or 0)
+    return [*lines, ("warnings", str(warnings))] if warnings else lines
+
+
+def verdict_words(findings: FindingsLike | None) -> str:
+    """Return the first finding as `question: verdict - summary`; "" when there is none."""
+    if findings is None or not findings.findings:
+        return ""
+    first = findings.findings[0]
+    return f"{first.question}: {first.verdict} - {first.summary}"
+
+
+def card(recording: Recording, findings: FindingsLike | None = None) -> str:
+    """Return the summary of a recording as text, with the first finding's verdict when findings are given."""
+    lines = [*summary(recording), *([("verdict", words)] if (words := verdict_words(findings)) else [])]
+    return "\n".join(["Recording", *(f"  {name:<10}  {words}" for name, words in lines)])
+
+
+def _value(name: str, value: Any) -> str:
+    if name == "budget_bytes":
+        return binary(value)
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _tokens(recording: Recording) -> str:
+    sums: dict[str, int] = {name: int(recording.requests.get_column(name).sum() or 0) for name in ("tokens", "matched", "cached", "generated")}
+    return f"{sums['tokens']} prompt tokens (matched {sums['matched']}, cached {sums['cached']}), {sums['generated']} generated"

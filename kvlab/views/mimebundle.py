@@ -1,0 +1,65 @@
+"""How rich objects show themselves: text always, a PNG where there is something to draw, a widget after `%load_ext kvlab`.
+
+Invariants: no `text/html`, since a stored notebook without a kernel would show it instead of the PNG;
+whatever goes wrong while drawing, the cell lives: the text says what failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+
+from kvlab.recording import Moment, Recording
+from kvlab.views import live, static
+from kvlab.views.bytes_chart import bytes_chart, bytes_text
+from kvlab.views.card import card
+from kvlab.views.findings_text import findings_text
+from kvlab.views.trie_outline import moment_chart, outline_chart, outline_text
+
+Form = tuple[Callable[[], str], Callable[[], alt.TopLevelMixin] | None, Callable[[], Any] | None]
+"""An object's text, its still chart and its live chart (None: the object has no such form)."""
+
+
+def mimebundle(obj: Any) -> dict[str, Any]:
+    """Return {mime type: data} of a Recording, a Moment or Findings; of anything else its `repr`."""
+    text, still, moving = _form(obj)
+    failed: list[str] = []
+    bundle: dict[str, Any] = {"text/plain": _attempt(text, failed) or object.__repr__(obj)}
+    if still is not None and (image := _attempt(lambda: static.png(still()), failed)):
+        bundle["image/png"] = image
+    if moving is not None and live.LIVE.on:
+        bundle |= _attempt(lambda: live.widget(moving()), failed) or {}
+    if failed:
+        bundle["text/plain"] += "".join(f"\n(not drawn: {reason})" for reason in failed)
+    return bundle
+
+
+def text_form(obj: Any) -> str:
+    """Return the text of `mimebundle(obj)`, without drawing anything."""
+    return _form(obj)[0]()
+
+
+def _form(obj: Any) -> Form:
+    if isinstance(obj, Recording):
+        return lambda: card(obj) + "\n\n" + bytes_text(obj), lambda: bytes_chart(obj), lambda: _together(obj)
+    if isinstance(obj, Moment):
+        return lambda: outline_text(obj), lambda: moment_chart(obj), lambda: moment_chart(obj)
+    if hasattr(obj, "findings"):
+        return lambda: findings_text(obj), None, None
+    return lambda: repr(obj), None, None
+
+
+def _together(recording: Recording) -> alt.VConcatChart:
+    """Bytes and trie under one slider: one time variable drives both."""
+    at = live.slider(recording)
+    return alt.vconcat(bytes_chart(recording, at), outline_chart(recording, at), spacing=24).resolve_scale(color="independent")
+
+
+def _attempt(make: Callable[[], Any], failed: list[str]) -> Any:
+    try:
+        return make()
+    except Exception as error:  # noqa: BLE001  # a renderer that fails must not take the cell's result with it
+        failed.append(f"{type(error).__name__}: {error}")
+        return None

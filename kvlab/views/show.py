@@ -1,0 +1,50 @@
+"""show: a recording, findings or a moment, in a notebook as rich output and in a terminal as text."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from kvlab.recording import Recording
+from kvlab.views.card import card
+from kvlab.views.bytes_chart import bytes_text
+from kvlab.views.findings_text import findings_text
+from kvlab.views.mimebundle import text_form
+from kvlab.views.spans_chart import spans_text
+from kvlab.views.tables import FindingsLike
+from kvlab.views.trie_outline import outline_text
+
+
+def show(obj: Any, findings: FindingsLike | None = None) -> None:
+    """Show a Recording, Moment or Findings: rich inside a notebook, else as text on standard output.
+
+    Args:
+        obj: What to show.
+        findings: Shown after a recording, its first verdict also in the card.
+    """
+    if in_notebook():
+        from IPython.display import display
+
+        display(obj)
+        if findings is not None:
+            display(findings)
+        return
+    sys.stdout.write(as_text(obj, findings) + "\n")
+
+
+def as_text(obj: Any, findings: FindingsLike | None = None) -> str:
+    """Return what `show` writes to a terminal."""
+    if not isinstance(obj, Recording):
+        return text_form(obj)
+    parts = [card(obj, findings), bytes_text(obj)]
+    if obj.events.height:
+        end = obj.at(int(obj.events.item(-1, "seq")))
+        parts += [outline_text(end), spans_text(end, obj.manifest.shape)]
+    return "\n\n".join([*parts, findings_text(findings)] if findings is not None else parts)
+
+
+def in_notebook() -> bool:
+    """Whether this process is a Jupyter kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")

@@ -1,0 +1,108 @@
+"""What views take, and the two tables all of them start from: readings (one row a reading of bytes) and moments.
+
+Invariants: views hold tables, never arrays; a reading that the twin made beside a real run is a prediction and never counts as observed.
+A moment is the `seq` of a reading: what a viewer can stop at. All views of one recording share its moments.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import polars as pl
+
+from kvlab.recording import Recording
+from kvlab.units import GIB, KIB, MIB
+
+PREDICTED = "twin"
+"""The source of predictions beside a real run; in a recording made by the twin alone its readings are what was observed."""
+
+READINGS = 2000
+"""A chart of bytes draws at most this many readings."""
+
+MOMENTS = 120
+"""A slider stops at most at this many moments."""
+
+OWNER_KINDS: dict[str, tuple[str, str]] = {
+    "weights": ("weights", "retained"),
+    "live": ("live", "retained"),
+    "live_logical": ("live", "logical"),
+    "counted": ("snapshots", "counted"),
+    "snapshots": ("snapshots", "retained"),
+    "pool": ("pool", "retained"),
+    "active": ("all", "active"),
+    "peak": ("all", "peak"),
+    "unattributed": ("unattributed", "active"),
+    "budget": ("budget", "counted"),
+}
+"""The columns of `readings`, each with the owner and the kind of bytes under which a recording keeps it."""
+
+
+class FindingLike(Protocol):
+    """One answer (kvlab.diagnose.Finding)."""
+
+    @property
+    def question(self) -> str: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def numbers(self) -> dict[str, Any]: ...
+    @property
+    def confidence(self) -> str: ...
+    @property
+    def refuted_by(self) -> str: ...
+
+
+class FindingsLike(Protocol):
+    """All answers (kvlab.diagnose.Findings)."""
+
+    @property
+    def findings(self) -> tuple[FindingLike, ...]: ...
+
+
+def axis_unit(largest: float) -> tuple[str, int]:
+    """Return the unit for an axis up to `largest` bytes, and its size in bytes: GiB from 4 GiB, MiB from 1 MiB, else KiB."""
+    if largest >= 4 * GIB:
+        return "GiB", GIB
+    return ("MiB", MIB) if largest >= MIB else ("KiB", KIB)
+
+
+def readings(recording: Recording) -> pl.DataFrame:
+    """Return observed readings in order: seq, request, phase, the columns of `OWNER_KINDS` in bytes (null when not read), `predicted` and `x`.
+
+    `x` places a reading on an axis of requests: request r owns [r - 0.5, r + 0.5), its readings share that evenly.
+    `predicted` is the twin's counted bytes, at the request's last reading. Above `READINGS` rows only each request's last reading stays.
+    """
+    others = recording.bytes.filter(pl.col("source") != PREDICTED)
+    observed = others if others.height else recording.bytes
+    columns = [
+        pl.col("value").filter((pl.col("owner") == owner) & (pl.col("kind") == kind)).last().alias(name) for name, (owner, kind) in OWNER_KINDS.items()
+    ]
+    table = observed.group_by("seq", "request", "phase", maintain_order=True).agg(*columns).sort("seq")
+    if table.height > READINGS:
+        table = table.group_by("request", maintain_order=True).last().select(table.columns)
+        table = table.gather_every(-(-table.height // READINGS), offset=(table.height - 1) % -(-table.height // READINGS))
+    place = pl.int_range(pl.len()).over("request") / pl.len().over("request")
+    table = table.with_columns(x=pl.col("request") - 0.5 + place)
+    predicted = recording.requests.select("request", predicted="predicted_counted")
+    is_last = pl.col("seq") == pl.col("seq").max().over("request")
+    return table.join(predicted, on="request", how="left", maintain_order="left").with_columns(predicted=pl.when(is_last).then("predicted"))
+
+
+def moments(recording: Recording, most: int = MOMENTS) -> pl.DataFrame:
+    """Return the moments at which a viewer can stop: seq, request, phase and x, at most `most` of them and always the last.
+
+    All readings if they are few enough, else each request's last one, else every n-th of these.
+    """
+    table = readings(recording).select("seq", "request", "phase", "x")
+    if table.height > most:
+        table = table.group_by("request", maintain_order=True).last().select("seq", "request", "phase", "x")
+    step = max(1, -(-table.height // most))
+    return table.gather_every(step, offset=(table.height - 1) % step) if table.height else table
+
+
+def last_bytes(table: pl.DataFrame, name: str) -> int:
+    """Return the last value in a column of `readings` that was read at all, in bytes; 0 when none was."""
+    values = table.get_column(name).drop_nulls()
+    return int(values[-1]) if len(values) else 0

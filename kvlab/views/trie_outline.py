@@ -1,0 +1,146 @@
+"""The trie as an outline: one row a node, its edge as a bar over token positions. Text twin: the same outline in plain text.
+
+A bar's colour is what its snapshots are (theme.STATES), its frame says that it lies on the active path, columns beside it give
+tokens, counted bytes and snapshots in words. One parameter over `seq` moves the whole outline through time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from kvlab.recording import Moment, Recording
+from kvlab.units import binary
+from kvlab.views import text_table, theme
+from kvlab.views.intervals import ROWS, alive, intervals
+from kvlab.views.outline_rows import OutlineRow, outline_rows
+from kvlab.views.tables import moments
+
+LINES = 100
+"""An outline draws at most this many rows; it says how many more there are."""
+
+STEP = 16
+"""Pixels a row."""
+
+INDENT = 12
+"""Pixels by which a child's name is set in."""
+
+BARS = 420
+"""Pixels of the token axis."""
+
+
+def outline_table(recording: Recording, seqs: Sequence[int]) -> pl.DataFrame:
+    """Return the rows of all moments as intervals; moments are thinned out from the front until at most `ROWS` rows remain."""
+    kept = list(seqs)
+    while True:
+        table = intervals(kept, (_chart_rows(outline_rows(recording.at(seq))) for seq in kept))
+        if table.height <= ROWS or len(kept) < 3:
+            return table
+        kept = kept[::-1][::2][::-1]
+
+
+def outline_chart(recording: Recording, at: alt.Parameter | None = None) -> alt.HConcatChart:
+    """Return the outline of a recording's trie, moved by `at` (a parameter over `seq`); without it, the last moment."""
+    table = moments(recording)
+    seqs = table.get_column("seq").to_list()
+    if at is None:
+        seqs = seqs[-1:]
+        at = alt.param(name="at", value=seqs[-1] if seqs else 0)
+    return _chart(outline_table(recording, seqs), at, _title(recording.requests.height))
+
+
+def moment_chart(moment: Moment) -> alt.HConcatChart:
+    """Return the outline of one moment's trie."""
+    table = intervals([moment.seq], [_chart_rows(outline_rows(moment))])
+    return _chart(table, alt.param(name="at", value=moment.seq), f"The trie after event {moment.seq}, in request {moment.request}")
+
+
+def outline_text(moment: Moment, most: int = 60) -> str:
+    """Return the outline as plain text: `*` marks the active path, `user` an explicit restore point. At most `most` rows."""
+    rows = outline_rows(moment)
+    held = sum(row.counted for row in rows)
+    head = f"trie after event {moment.seq}, in request {moment.request}: {len(rows)} nodes, {binary(held)} counted; * = active path"
+    cells: list[Sequence[object]] = [
+        (
+            ("* " if row.active else "  ") + "  " * row.depth + row.label,
+            f"[{row.start}, {row.end})",
+            row.tokens,
+            binary(row.counted),
+            row.snapshots + (", user" if row.user else ""),
+        )
+        for row in rows
+    ]
+    return head + "\n" + text_table.columns(("  node", "edge", "tokens", "counted", "snapshots"), text_table.shortened(cells, most), left=(0, 4))
+
+
+def _title(requests: int) -> str:
+    return f"The trie, depth first, over {requests} requests"
+
+
+def _chart_rows(rows: Sequence[OutlineRow]) -> list[dict[str, Hashable]]:
+    return [
+        {
+            "node": row.node,
+            "place": row.place,
+            "depth": row.depth,
+            "label": row.label,
+            "start": row.start,
+            "end": row.end,
+            "tokens": row.tokens,
+            "active": row.active,
+            "counted": binary(row.counted) if row.node else "",
+            "state": row.state,
+            "snapshots": row.snapshots + (", user" if row.user else ""),
+            "request": row.request,
+        }
+        for row in rows
+    ]
+
+
+def _chart(table: pl.DataFrame, at: alt.Parameter, title: str) -> alt.HConcatChart:
+    tallest = (int(table.get_column("place").max() or 0) + 1) if table.height else 1  # pyright: ignore[reportArgumentType]
+    drawn = table.filter(pl.col("place") < LINES) if table.height else table
+    lines = min(tallest, LINES)
+    y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.5, lines - 0.5], reverse=True, nice=False, zero=False, padding=0))
+    base = alt.Chart(drawn, height=lines * STEP).transform_filter(alive(str(at.name))).encode(y=y)
+    x = alt.X("start:Q", title="token position", axis=alt.Axis(tickMinStep=1))
+    tips = [alt.Tooltip(f"{name}:N") for name in ("node", "start", "end", "tokens", "counted", "snapshots", "request", "born")]
+    states = [state for state in theme.STATES if state != "live"]
+    legend = "snapshots (frame = active path)"
+    frame = base.transform_filter("datum.active && datum.end > datum.start").mark_bar(height=STEP - 2, filled=False, stroke=theme.INK, strokeWidth=1.6, cornerRadius=3).encode(x=x, x2="end:Q")
+    bars = base.transform_filter("datum.end > datum.start").mark_bar(height=STEP - 8, strokeWidth=1.4, cornerRadius=1).encode(
+        x=x,
+        x2="end:Q",
+        fill=theme.span_fill(states, legend),
+        stroke=theme.span_stroke(states, legend),
+        strokeDash=alt.condition("datum.state == 'missing'", alt.value([2, 2]), alt.value([1, 0])),
+        tooltip=tips,
+    )
+    deepest = int(drawn.get_column("depth").max() or 0) if table.height else 0  # pyright: ignore[reportArgumentType]
+    indent = alt.X("depth:Q", axis=None, scale=alt.Scale(domain=[0, deepest + 4], nice=False, padding=0))
+    names = base.mark_text(align="left", fontSize=10).encode(x=indent, text="label:N")
+    made = alt.hconcat(
+        names.properties(width=INDENT * (deepest + 4), title=_head("node")),
+        alt.layer(frame, bars).properties(width=BARS),
+        _column(base, "tokens", "tokens", 44),
+        _column(base, "counted", "counted", 66),
+        _column(base, "snapshots", "snapshots", 130, "left"),
+        spacing=6,
+    )
+    more = f"; {tallest - LINES} more rows are not drawn" if tallest > LINES else ""
+    return made.add_params(at).properties(
+        title=alt.Title(title, subtitle=f"one row a node; bars are edges over token positions{more}"),
+        description=f"{title}: an outline of up to {tallest} nodes with their edges, tokens, counted bytes and snapshots.",
+    )
+
+
+def _column(base: alt.Chart, field: str, title: str, width: int, align: Any = "right") -> alt.Chart:
+    x = alt.value(0 if align == "left" else width)
+    return base.mark_text(align=align, fontSize=10, limit=width).encode(x=x, text=f"{field}:N").properties(width=width, title=_head(title))
+
+
+def _head(title: str) -> alt.Title:
+    return alt.Title(title, fontSize=10, fontWeight="normal", offset=2)
