@@ -1,0 +1,147 @@
+"""Gives MLX a fast matrix product on Linux CPUs.
+
+MLX's Linux wheel carries a reference BLAS that is 20x too slow for float32. `route` points MLX's library at OpenBLAS instead:
+the PyPI package scipy-openblas32, or one the system has. The result is checked against NumPy at once; a wrong one is undone.
+`KVLAB_BLAS=off` leaves MLX alone. On macOS MLX uses Apple's own library and nothing is done.
+
+Invariants: routing happens at most once a process; after a failed check every slot holds what it held before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvlab.errors import BadValue
+from kvlab.models import blas_check, elf_slots
+
+SWITCH = "KVLAB_BLAS"
+LIBRARY = "libmlx.so"
+PRODUCTS = ("cblas_sgemm", "cblas_dgemm", "cblas_cgemm")
+"""The functions that are routed: products of float32, float64 and complex64 matrices."""
+
+FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/lib/openblas-pthread", "/opt/OpenBLAS/lib")
+
+
+@dataclass(frozen=True, slots=True)
+class BlasStatus:
+    """Which matrix product MLX uses (`used`: scipy-openblas32, openblas, bundled or accelerate) and why (`detail`)."""
+
+    used: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A library with a matrix product: how it is called, its file, and what its function names begin with."""
+
+    name: str
+    path: str
+    prefix: str = ""
+
+
+_status: BlasStatus | None = None
+_before: dict[int, int] = {}
+
+
+def status() -> BlasStatus:
+    """Return which matrix product MLX uses here; routes first if that has not been done.
+
+    Raises:
+        BadValue: the environment variable KVLAB_BLAS is neither empty, `on` nor `off`.
+    """
+    return route()
+
+
+def route() -> BlasStatus:
+    """Point MLX at the first candidate that agrees with NumPy, once a process; return what is used.
+
+    Raises:
+        BadValue: the environment variable KVLAB_BLAS is neither empty, `on` nor `off`.
+    """
+    global _status  # noqa: PLW0603  the process has one libmlx, so it has one status
+    if _status is None:
+        _status = _routed()
+    return _status
+
+
+def undo() -> None:
+    """Put MLX's own matrix product back; a later `route` begins anew."""
+    global _status  # noqa: PLW0603  see route
+    for slot, address in _before.items():
+        elf_slots.write(slot, address)
+    _before.clear()
+    _status = None
+
+
+def candidates() -> Iterator[Candidate]:
+    """Yield the libraries found on this machine, best first."""
+    spec = importlib.util.find_spec("scipy_openblas32")
+    if spec is not None and spec.origin is not None:
+        for path in sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*.so*")):
+            yield Candidate("scipy-openblas32", str(path), "scipy_")
+    if found := ctypes.util.find_library("openblas"):
+        yield Candidate("openblas", found)
+    for folder in (*FOLDERS, *(str(path) for path in Path("/usr/lib").glob("*-linux-gnu/openblas*"))):
+        # a 64-bit-index build has the same names but other argument sizes
+        for path in sorted(Path(folder).glob("libopenblas*.so*")):
+            if "64" not in path.name:
+                yield Candidate("openblas", str(path))
+
+
+def _routed() -> BlasStatus:
+    import mlx.core  # noqa: F401  loads the library that is to be routed
+
+    switch = os.environ.get(SWITCH, "").lower()
+    if switch not in ("", "on", "off"):
+        raise BadValue(what=f"{SWITCH} is {switch!r}", why="it may be on or off", hint=f"unset {SWITCH}, or set it to off")
+    if sys.platform == "darwin":
+        return BlasStatus("accelerate", "MLX uses Apple's Accelerate; nothing to route")
+    if switch == "off":
+        return BlasStatus("bundled", f"{SWITCH}=off: MLX keeps the BLAS of its wheel")
+    try:
+        slots = elf_slots.slots(LIBRARY, PRODUCTS)
+    except (LookupError, OSError) as error:
+        return BlasStatus("bundled", f"not routed: {error}")
+    if not slots:
+        return BlasStatus("bundled", f"not routed: {LIBRARY} calls no matrix product of another library")
+    refused: list[str] = []
+    for candidate in candidates():
+        reason = _try(candidate, slots)
+        if reason is None:
+            return BlasStatus(candidate.name, "; ".join([*refused, f"{candidate.path}, agrees with NumPy"]))
+        refused.append(f"{candidate.path} undone: {reason}")
+    return BlasStatus("bundled", "; ".join(refused) or "no OpenBLAS found; install scipy-openblas32 for a 20x faster prefill")
+
+
+def _try(candidate: Candidate, slots: dict[str, list[int]]) -> str | None:
+    """Route to `candidate`; return None when it is right, else why it was undone."""
+    try:
+        addresses = _addresses(candidate)
+        for name, places in slots.items():
+            for slot in places:
+                _before.setdefault(slot, elf_slots.read(slot))
+                elf_slots.write(slot, addresses[name])
+        wrong = blas_check.disagreement()
+    except (OSError, AttributeError) as error:
+        wrong = str(error)
+    if wrong is not None:
+        undo()
+    return wrong
+
+
+def _addresses(candidate: Candidate) -> dict[str, int]:
+    library = ctypes.CDLL(candidate.path)
+    found: dict[str, int] = {}
+    for name in PRODUCTS:
+        address = ctypes.cast(getattr(library, candidate.prefix + name), ctypes.c_void_p).value
+        if address is None:
+            raise AttributeError(f"{candidate.path} has no {candidate.prefix}{name}")
+        found[name] = address
+    return found

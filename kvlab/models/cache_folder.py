@@ -1,0 +1,91 @@
+"""The user's cache folder, and making something in it exactly once.
+
+Invariants: what stands under its final name is complete; a second process waits for the first instead of making it too;
+whatever a failed or killed attempt left in the scratch folder is swept by the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from platformdirs import user_cache_dir
+
+from kvlab.errors import UnreadableInput
+
+VARIABLE = "KVLAB_CACHE"
+"""The environment variable that names another cache folder."""
+
+
+def folder() -> Path:
+    """Return the cache folder: `KVLAB_CACHE`, else the platform's own place for caches. It need not exist yet."""
+    return Path(os.environ.get(VARIABLE) or user_cache_dir("kvlab")).expanduser()
+
+
+def place(name: str) -> Path:
+    """Return where the file or folder `name` stands in the cache once it is complete."""
+    return folder() / "models" / name
+
+
+def once(name: str, make: Callable[[Path], Path]) -> Path:
+    """Return `place(name)`; if nothing is there, `make` it first.
+
+    Args:
+        name: A file's or folder's name, unique in the cache.
+        make: Gets an empty scratch folder and returns the finished file or folder in it.
+
+    Raises:
+        UnreadableInput: the cache folder cannot be written.
+        KvlabError: whatever `make` raises.
+    """
+    target = place(name)
+    if target.exists():
+        return target
+    scratches = folder() / "scratch"
+    try:
+        for needed in (target.parent, scratches, folder() / "locks"):
+            needed.mkdir(parents=True, exist_ok=True)
+        with _held(name):
+            # whoever holds the lock is alone, so every other scratch folder of this name belongs to a dead attempt
+            for stale in scratches.glob(f"{name}@*"):
+                shutil.rmtree(stale, ignore_errors=True)
+            if not target.exists():
+                _make(target, scratches, make)
+    except OSError as error:
+        raise UnreadableInput(
+            what=f"the cache folder {folder()} cannot be written",
+            why=str(error),
+            hint=f"free some space there, or set {VARIABLE} to a folder that can be written",
+        ) from error
+    return target
+
+
+def _make(target: Path, scratches: Path, make: Callable[[Path], Path]) -> None:
+    scratch = Path(tempfile.mkdtemp(prefix=f"{target.name}@", dir=scratches))
+    try:
+        # same file system, so this is one step for everybody else
+        make(scratch).replace(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def _held(name: str) -> Iterator[None]:
+    lock = FileLock(folder() / "locks" / f"{name}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        from tqdm.auto import tqdm
+
+        tqdm.write(f"another process is getting {name}; waiting for it", file=sys.stderr)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()

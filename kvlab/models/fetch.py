@@ -1,0 +1,100 @@
+"""Gets a file that is carried by packages: from the cache folder, an installed package, or the network, in that order.
+
+Invariants: a path that is returned leads to a file with the digest it should have; a file with another digest is removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from kvlab.errors import NotAvailable, UnreadableInput
+from kvlab.models import cache_folder, package_client
+from kvlab.models.packaged import PackagedFile, Part
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+BLOCK = 1 << 20
+"""Bytes copied or hashed at a time."""
+
+
+def fetch(file: PackagedFile) -> Path:
+    """Return where `file` is on this machine, downloading it on first use.
+
+    Raises:
+        NotAvailable: it is not here, and there is no network or no package client.
+        UnreadableInput: its digest is wrong (it is removed), or the cache folder cannot be written.
+    """
+    installed = [_installed(part) for part in file.parts]
+    if len(installed) == 1 and installed[0] is not None and _digest(installed[0]) == file.sha256:
+        return installed[0]
+    path = cache_folder.once(file.name, lambda scratch: _assembled(file, installed, scratch))
+    _check(path, file)
+    return path
+
+
+def _installed(part: Part) -> Path | None:
+    """Return `part`'s file in an installed package, found without importing the package."""
+    module, _, inside = part.member.partition("/")
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return None
+    path = Path(spec.origin).parent / inside
+    return path if path.is_file() else None
+
+
+def _assembled(file: PackagedFile, installed: Sequence[Path | None], scratch: Path) -> Path:
+    """Put the parts of `file` together in the folder `scratch`; return the checked result."""
+    from tqdm.auto import tqdm
+
+    whole = scratch / file.name
+    needed = sum(part.download_bytes for part, path in zip(file.parts, installed, strict=True) if path is None)
+    with whole.open("wb") as out, tqdm(total=needed, desc=f"getting {file.name}", unit="B", unit_scale=True, disable=not needed) as bar:
+        done = 0
+        for place, (part, path) in enumerate(zip(file.parts, installed, strict=True)):
+            if path is not None:
+                with path.open("rb") as source:
+                    shutil.copyfileobj(source, out, BLOCK)
+                continue
+            _download(part, scratch / f"part{place}", out, bar, done, file)
+            done += part.download_bytes
+            _show(bar, done)
+    _check(whole, file)
+    return whole
+
+
+def _download(part: Part, folder: Path, out: IO[bytes], bar: tqdm[object], done: int, file: PackagedFile) -> None:
+    folder.mkdir()
+    try:
+        package_client.download(part, folder, lambda size: _show(bar, done + min(size, part.download_bytes)))
+    except NotAvailable as error:
+        hint = f"{error.hint}; or put the file at {cache_folder.place(file.name)}"
+        raise NotAvailable(what=error.what, why=error.why, hint=hint) from error
+    with package_client.opened(part, folder) as source:
+        shutil.copyfileobj(source, out, BLOCK)
+    shutil.rmtree(folder)
+
+
+def _show(bar: tqdm[object], size: int) -> None:
+    bar.update(max(size - int(bar.n), 0))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check(path: Path, file: PackagedFile) -> None:
+    digest = _digest(path)
+    if digest != file.sha256:
+        path.unlink()
+        raise UnreadableInput(
+            what=f"{path} has the wrong checksum and was removed",
+            why=f"its SHA-256 is {digest}, it should be {file.sha256}",
+            hint="open the model again to get the file anew",
+        )

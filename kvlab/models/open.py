@@ -1,0 +1,88 @@
+"""Opens a model by name: a known one, a local folder, or an id that mlx-lm loads."""
+
+# pyright: standard
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+
+from kvlab.errors import BadValue
+from kvlab.models import blas, gguf_gemma3, gguf_llama, gguf_tokenizer, licence, precision
+from kvlab.models.fetch import fetch
+from kvlab.models.known import KNOWN
+from kvlab.models.loaded import Loaded
+from kvlab.models.mlx_lm_folder import load_folder, load_id
+from kvlab.models.mlx_model import MLXModel
+from kvlab.models.packaged import KnownModel
+
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+"""What an id on the hub looks like: owner/model."""
+
+
+def open_model(name: str, *, accept_licence: bool = False, dtype: str | None = None) -> MLXModel:
+    """Open a model and its live buffers.
+
+    Args:
+        name: `smollm2` (embedded), `gemma3-270m` (opt-in), a local folder, or an id with a slash that mlx-lm loads.
+        accept_licence: Accept the licence of a model that needs it.
+        dtype: float32, float16, bfloat16 or stored; None for this machine's default.
+
+    Raises:
+        BadValue: the name or the dtype is unknown.
+        NotAvailable: no network on first use, a licence not accepted, or layers that cannot be restored yet.
+        UnreadableInput: a file has the wrong checksum or cannot be read, or the cache folder cannot be written.
+    """
+    loaded = load_net(name, accept_licence=accept_licence, dtype=dtype)
+    return MLXModel(name, loaded.net, loaded.tokenizer, context=loaded.context, origin=loaded.origin)
+
+
+def load_net(name: str, *, accept_licence: bool = False, dtype: str | None = None) -> Loaded:
+    """Load a model's net and tokenizer without a prefix cache around them; arguments and errors as in `open_model`."""
+    kind = precision.resolve(dtype)
+    model = KNOWN.get(name)
+    if model is not None:
+        licence.require(model, accepted=accept_licence)
+    elif not _is_path(name) and not HUB_ID.fullmatch(name):
+        raise _unknown(name)
+    used = blas.route().used
+    if model is not None:
+        loaded = _known(model, kind)
+    elif _is_path(name):
+        loaded = load_folder(Path(name).expanduser(), kind)
+    else:
+        loaded = load_id(name, kind)
+    origin = {"dtype": kind, "device": precision.device(), "blas": used} | loaded.origin
+    return Loaded(net=loaded.net, tokenizer=loaded.tokenizer, context=loaded.context, origin=origin)
+
+
+def _known(model: KnownModel, dtype: str) -> Loaded:
+    part = model.file.parts[0]
+    origin = {
+        "file": model.file.name,
+        "sha256": model.file.sha256,
+        "licence": model.licence.name,
+        "package": part.package,
+        "version": part.version,
+    }
+    if model.reader == "gguf_gemma3":
+        folder = gguf_gemma3.converted(model.file)
+        loaded = load_folder(folder, dtype)
+        return Loaded(net=loaded.net, tokenizer=loaded.tokenizer, context=loaded.context, origin=loaded.origin | origin)
+    read = gguf_llama.load(fetch(model.file), dtype)
+    return Loaded(net=read.net, tokenizer=gguf_tokenizer.build(read.metadata), context=read.context, origin=origin)
+
+
+def _is_path(name: str) -> bool:
+    return name.startswith((".", "/", "~")) or Path(name).is_dir()
+
+
+def _unknown(name: str) -> BadValue:
+    known = ", ".join(KNOWN)
+    near = difflib.get_close_matches(name.lower(), KNOWN, n=1, cutoff=0.4)
+    meant = f"did you mean {near[0]}?" if near else "use one of these"
+    return BadValue(
+        what=f"there is no model {name!r}",
+        why=f"the known models are {known}; a local folder and an id with a slash (owner/model) work too",
+        hint=meant,
+    )
