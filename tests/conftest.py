@@ -1,9 +1,10 @@
-"""What holds for every test: in CI a skip is a failure, and hypothesis knows no deadline."""
+"""What holds for every test: in CI a skip is a failure, hypothesis knows no deadline, and the embedded model is fetched once."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,6 +17,15 @@ ELSEWHERE = ("needs macOS", "needs Apple silicon")
 # a slow machine is no defect; in CI the same examples run each time, elsewhere new ones are tried
 settings.register_profile("kvlab", deadline=None, derandomize=IN_CI, print_blob=True)
 settings.load_profile("kvlab")
+
+
+@pytest.fixture(scope="session")
+def embedded_model() -> Path:
+    """The file of SmolLM2, fetched on first use: tests that allow no network ask for this first."""
+    from kvlab.models.fetch import fetch
+    from kvlab.models.known import KNOWN
+
+    return fetch(KNOWN["smollm2"].file)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -106,6 +106,7 @@ def lab(browser: Browser) -> Iterator[LabPage]:
         yield LabPage(page)
 
 
+@pytest.mark.usefixtures("embedded_model")
 @pytest.mark.parametrize("name", [path.name for path in NOTEBOOKS])
 def test_notebook_runs_offline_with_its_pictures_drawn(server: LabServer, lab: LabPage, name: str) -> None:
     lab.open(server.url(name))

@@ -26,3 +26,17 @@ def test_import_loads_nothing_heavy_and_changes_nothing() -> None:
     seen = json.loads(done.stdout)
     assert HEAVY & set(seen["modules"]) == set()
     assert not seen["changed"]
+
+
+NAMES = """
+import importlib, pkgutil, types
+import kvlab
+for found in pkgutil.iter_modules(kvlab.__path__, "kvlab."):
+    importlib.import_module(found.name)
+print([name for name in kvlab.__all__ if name != "workloads" and isinstance(getattr(kvlab, name), types.ModuleType)])
+"""
+
+
+def test_a_public_name_is_not_hidden_by_a_module_of_the_same_name() -> None:
+    done = subprocess.run([sys.executable, "-c", NAMES], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

@@ -42,6 +42,7 @@ def _outputs(notebook: Any) -> list[Any]:
     return [output for cell in _code_cells(notebook) for output in cell.outputs]
 
 
+@pytest.mark.usefixtures("embedded_model")
 @BY_NAME
 def test_runs_with_no_network(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sitecustomize.py").write_text(NO_NETWORK)
