@@ -1,1 +1,35 @@
+"""Findings from a recording's tables and the shape and policy in its manifest: one file a question, the most asked first.
 
+Nothing here runs a model or reads an array. The package can be called like its function `diagnose`, so that
+`kvlab.diagnose(recording)` works whether or not the package was imported before.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from kvlab.diagnose.budget_or_leak import budget_or_leak
+from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
+from kvlab.diagnose.finding import Evidence, Finding
+from kvlab.diagnose.findings import Findings
+from kvlab.diagnose.is_the_answer_right import is_the_answer_right
+from kvlab.diagnose.why_not_reused import why_not_reused
+from kvlab.recording import Recording
+
+__all__ = ["Evidence", "Finding", "Findings", "budget_or_leak", "diagnose", "do_the_parts_add_up", "is_the_answer_right", "why_not_reused"]
+
+
+def diagnose(recording: Recording) -> Findings:
+    """Return the answers to all questions about a recording; one that cannot be answered says what to record."""
+    questions = (budget_or_leak, why_not_reused, is_the_answer_right, do_the_parts_add_up)
+    return Findings(tuple(question(recording) for question in questions))
+
+
+class _Asked(ModuleType):
+    def __call__(self, recording: Recording) -> Findings:
+        return diagnose(recording)
+
+
+# `import kvlab.diagnose` puts this module where the public function `kvlab.diagnose` is expected.
+sys.modules[__name__].__class__ = _Asked

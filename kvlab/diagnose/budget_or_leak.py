@@ -1,0 +1,202 @@
+"""Question 1: is it the budget or a leak, where does it stop, after how many requests?
+
+From the tables alone. Bytes are those read at each request's close. In this order:
+
+- `leak`: unexplained bytes (observed - those of the twin of the same requests) grow. Their Theil-Sen slope, over all requests or
+  over the later half, has a 95 % interval wholly above the threshold: for a real run the larger of `LEAST_SLOPE` and
+  `SHARE_OF_GROWTH` of the slope of the counted bytes over the same requests (allocators round); for the twin 0.
+- `over_budget_by_design`: what the budget sees is above it at the end, and grows over the requests that are above it.
+- `budget`: the budget is full (filling.py says when) and at least one request followed.
+- `budget_filling`: what the budget sees grows, and is not full yet.
+- `no_growth`: none of these. Live buffers that grew are named: they follow the longest request and are no reason for another verdict.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvlab.diagnose.filling import Filling, filling
+from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_enough_data
+from kvlab.diagnose.series import Series, series
+from kvlab.diagnose.trend import NONE, Slope, theil_sen
+from kvlab.recording import Recording
+from kvlab.units import KIB, binary
+
+QUESTION = "budget_or_leak"
+LEAST_REQUESTS = 3
+"""Fewer requests have no trend."""
+
+LEAST_SLOPE = 4 * KIB
+"""Unexplained bytes per request that a real run may gain: small objects and the allocator's rounding."""
+
+SHARE_OF_GROWTH = 0.005
+"""And the share of lawful growth that rounding may cost."""
+
+_COLUMNS = ("request", "counted", "live", "snapshots", "retained", "active", "unattributed", "budget", "predicted_counted", "predicted_live", "nodes")
+
+
+def budget_or_leak(recording: Recording) -> Finding:
+    """Answer whether the bytes of a recording grow lawfully, and where that stops."""
+    data = series(recording)
+    if len(data) < LEAST_REQUESTS:
+        return not_enough_data(
+            QUESTION,
+            f"{len(data)} requests have bytes read at their close.",
+            f"Record at least {LEAST_REQUESTS}; 15 unrelated requests show a budget well.",
+        )
+    fill = filling(data)
+    unexplained = _unexplained(data)
+    verdict = _verdict(data, fill, unexplained)
+    numbers = _numbers(recording, data, fill, unexplained)
+    return Finding(
+        question=QUESTION,
+        verdict=verdict,
+        summary=_SUMMARIES[verdict](numbers),
+        numbers=numbers,
+        confidence=_confidence(recording, data),
+        evidence=(_evidence(recording, data, fill),),
+        refuted_by=_REFUTED_BY[verdict],
+    )
+
+
+def _unexplained(data: Series) -> tuple[Slope, bool]:
+    """Return the slope of unexplained bytes, of all requests or of the later half, and whether it is a leak's."""
+    values = data.unexplained
+    if values is None:
+        return NONE, False
+    worst = (NONE, False)
+    for first in (0, len(data) // 2):
+        slope = theil_sen(data.request[first:], values[first:])
+        least = 0.0 if data.from_twin else max(LEAST_SLOPE, SHARE_OF_GROWTH * theil_sen(data.request[first:], data.counted[first:]).value)
+        if slope.low > least and len(data) - first > LEAST_REQUESTS:
+            return slope, True
+        if first == 0:
+            worst = (slope, False)
+    return worst
+
+
+def _verdict(data: Series, fill: Filling, unexplained: tuple[Slope, bool]) -> str:
+    if unexplained[1]:
+        return "leak"
+    seen = data.seen_by_budget
+    above = np.flatnonzero(seen > data.budget)
+    if len(above) and seen[-1] > data.budget[-1]:
+        slope = theil_sen(data.request[above], seen[above])
+        if slope.value > 0 and (len(above) < LEAST_REQUESTS or slope.low > 0):
+            return "over_budget_by_design"
+    if fill.reached is not None:
+        return "budget"
+    return "budget_filling" if fill.grows else "no_growth"
+
+
+def _numbers(recording: Recording, data: Series, fill: Filling, unexplained: tuple[Slope, bool]) -> dict[str, Number]:
+    seen, budget = data.seen_by_budget, data.budget
+    weights = data.retained - data.live - data.snapshots
+    is_known = data.unexplained is not None
+    held = data.retained if data.from_twin else data.active
+    numbers: dict[str, Number] = {
+        "requests": len(data),
+        "budget_bytes": round(budget[-1]),
+        "counted_bytes": round(seen[-1]),
+        "growth_bytes_per_request": round(fill.growth.value),
+        "largest_counted_bytes": round(seen.max()),
+        "over_budget_bytes": round(max(0.0, seen[-1] - budget[-1])),
+        "evicting_requests": len(data.evicted_in),
+        "live_bytes": round(data.live[-1]),
+        "live_growth_bytes": round(data.live[-1] - data.live[0]),
+        "weights_bytes": round(weights[-1]),
+        "predicted_plateau_bytes": round(weights[-1] + budget[-1] + (0 if data.counts_live else data.live[-1])),
+        "observed_plateau_bytes": None,
+        "plateau_reached_at_request": None,
+        "requests_until_full": None if fill.reached is not None else fill.requests_until_full(max(0.0, float(budget[-1] - seen[-1]))),
+        "unexplained_bytes": round(float(data.unexplained[-1])) if data.unexplained is not None else None,
+        "unexplained_slope_bytes_per_request": round(unexplained[0].value, 1) if is_known else None,
+        "unexplained_slope_low_bytes_per_request": round(unexplained[0].low, 1) if is_known else None,
+        "unattributed_slope_bytes_per_request": round(theil_sen(data.request, data.unattributed).value, 1),
+    }
+    if fill.reached is not None:
+        after = slice(fill.reached, None)
+        numbers["plateau_reached_at_request"] = int(data.request[fill.reached])
+        numbers["observed_plateau_bytes"] = round(float(np.median(held[after])))
+        if data.predicted_counted is not None and data.predicted_live is not None:
+            twin = weights[after] + data.predicted_counted[after] + data.predicted_live[after]
+            numbers["twin_plateau_bytes"] = round(float(np.median(twin)))
+    if recording.damaged:
+        numbers["damaged_parts"] = len(recording.damaged)
+    return numbers
+
+
+def _confidence(recording: Recording, data: Series) -> Confidence:
+    if recording.damaged or len(data) < 5 or data.unexplained is None:
+        return "low"
+    return "high" if len(data) >= 10 else "medium"
+
+
+def _evidence(recording: Recording, data: Series, fill: Filling) -> Evidence:
+    """Return the rows that decide: the first two, those around the plateau's beginning, the last two."""
+    places = {0, 1, len(data) - 2, len(data) - 1}
+    if fill.reached is not None:
+        places |= {fill.reached, fill.reached + 1}
+    chosen = [int(data.request[place]) for place in sorted(places)]
+    rows = recording.requests.filter(recording.requests["request"].is_in(chosen)).select(_COLUMNS)
+    return Evidence("requests", tuple(rows.to_dicts()))
+
+
+def _bytes(numbers: dict[str, Number], name: str) -> str:
+    value = numbers[name]
+    return binary(value) if isinstance(value, int | float) else "unknown"
+
+
+def _unexplained_words(numbers: dict[str, Number]) -> str:
+    value = numbers["unexplained_slope_bytes_per_request"]
+    if value is None:
+        return "No twin was recorded beside it, so a leak below that cannot be excluded."
+    return f"Unexplained bytes: {_bytes(numbers, 'unexplained_slope_bytes_per_request')} per request."
+
+
+def _leak(numbers: dict[str, Number]) -> str:
+    return (
+        f"Unexplained bytes grow by {_bytes(numbers, 'unexplained_slope_bytes_per_request')} per request, to "
+        f"{_bytes(numbers, 'unexplained_bytes')} after {numbers['requests']} requests: more than a lawful cache holds after the same requests."
+    )
+
+
+def _over(numbers: dict[str, Number]) -> str:
+    return (
+        f"The budget counts {_bytes(numbers, 'counted_bytes')}, {_bytes(numbers, 'over_budget_bytes')} above the {_bytes(numbers, 'budget_bytes')} it allows, "
+        "and this grows: the policy protects what it would have to evict. " + _unexplained_words(numbers)
+    )
+
+
+def _budget(numbers: dict[str, Number]) -> str:
+    return (
+        f"Growth of {_bytes(numbers, 'growth_bytes_per_request')} per request stops at the budget of {_bytes(numbers, 'budget_bytes')}, full after request "
+        f"{numbers['plateau_reached_at_request']}. Plateau predicted as weights + live + budget: {_bytes(numbers, 'predicted_plateau_bytes')}; observed: "
+        f"{_bytes(numbers, 'observed_plateau_bytes')}. " + _unexplained_words(numbers)
+    )
+
+
+def _filling(numbers: dict[str, Number]) -> str:
+    left = numbers["requests_until_full"]
+    return (
+        f"Counted bytes grow by {_bytes(numbers, 'growth_bytes_per_request')} per request towards the budget of {_bytes(numbers, 'budget_bytes')}; "
+        f"{_bytes(numbers, 'counted_bytes')} are counted. {'' if left is None else f'It is full after about {left} more such requests. '}"
+        f"Plateau predicted as weights + live + budget: {_bytes(numbers, 'predicted_plateau_bytes')}. " + _unexplained_words(numbers)
+    )
+
+
+def _none(numbers: dict[str, Number]) -> str:
+    growth = numbers["live_growth_bytes"]
+    live = f"Live buffers grew by {_bytes(numbers, 'live_growth_bytes')}, as the longest request needs. " if isinstance(growth, int) and growth > 0 else ""
+    return f"After {numbers['requests']} requests {_bytes(numbers, 'counted_bytes')} are counted and no longer grow. {live}" + _unexplained_words(numbers)
+
+
+_SUMMARIES = {"leak": _leak, "over_budget_by_design": _over, "budget": _budget, "budget_filling": _filling, "no_growth": _none}
+
+_REFUTED_BY = {
+    "leak": "the same requests under the same policy, longer, with unexplained bytes that stay where they are",
+    "over_budget_by_design": "what the budget counts falling back to the budget during further requests of the same kind",
+    "budget": "further unrelated requests that lift the active bytes past the predicted plateau, or a smaller budget that does not lower the plateau",
+    "budget_filling": "growth that goes on past the predicted plateau",
+    "no_growth": "counted or unexplained bytes that rise during further requests of the same kind",
+}

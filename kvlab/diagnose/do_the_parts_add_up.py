@@ -1,0 +1,83 @@
+"""Question 9: do the parts add up? Every active byte has an owner, and every counted byte a snapshot.
+
+- The allocator's active bytes equal weights + live + snapshots within `TOLERANCE` after every request.
+- The counted bytes at each request's end equal the sum over the snapshots alive then (where the recording has snapshots).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
+from kvlab.recording import Recording
+from kvlab.units import KIB, binary
+
+QUESTION = "do_the_parts_add_up"
+TOLERANCE = KIB
+"""Bytes by which the sum of the owners may differ from the allocator's count: small transients that no owner names."""
+
+_COLUMNS = ("request", "active", "retained", "unattributed", "counted")
+
+
+def do_the_parts_add_up(recording: Recording) -> Finding:
+    """Answer whether the owners' bytes add up to the allocator's count, and the snapshots' to what is counted."""
+    rows = recording.requests.filter(pl.col("active").is_not_null() & pl.col("retained").is_not_null())
+    if not rows.height:
+        return not_enough_data(QUESTION, "No request has the allocator's active bytes read at its close.", "Record a run of kvlab's lab or twin.")
+    rows = rows.with_columns((pl.col("active") - pl.col("retained")).alias("unattributed"))
+    worst = rows.sort(pl.col("unattributed").abs(), descending=True, maintain_order=True).row(0, named=True)
+    counted = _counted_by_snapshots(recording)
+    gap: dict[str, int] = max(counted, key=lambda row: abs(row["difference"]), default={"request": 0, "difference": 0})
+    is_whole = abs(worst["unattributed"]) <= TOLERANCE and gap["difference"] == 0
+    numbers: dict[str, Number] = {
+        "requests": rows.height,
+        "tolerance_bytes": TOLERANCE,
+        "largest_unattributed_bytes": worst["unattributed"],
+        "largest_unattributed_at_request": worst["request"],
+        "last_unattributed_bytes": rows.item(-1, "unattributed"),
+        "requests_with_snapshots_summed": len(counted),
+        "largest_counted_difference_bytes": gap["difference"],
+        "largest_counted_difference_at_request": gap["request"] or None,
+    }
+    return Finding(
+        question=QUESTION,
+        verdict="adds_up" if is_whole else "does_not_add_up",
+        summary=_summary(numbers, worst),
+        numbers=numbers,
+        confidence="low" if recording.damaged else "high" if counted else "medium",
+        evidence=(Evidence("requests", tuple(rows.filter(pl.col("request").is_in([worst["request"], gap["request"]])).select(_COLUMNS).to_dicts())),),
+        refuted_by=f"a request after which active differs from weights + live + snapshots by more than {binary(TOLERANCE)}, or counted from its snapshots' sum"
+        if is_whole
+        else "the same run with the difference owned by something that is named",
+    )
+
+
+def _summary(numbers: dict[str, Number], worst: dict[str, Any]) -> str:
+    return (
+        f"Over {numbers['requests']} requests active and weights + live + snapshots differ by at most {binary(worst['unattributed'])} "
+        f"(request {worst['request']}; {binary(TOLERANCE)} is allowed), "
+        f"and counted from the sum of its snapshots by {numbers['largest_counted_difference_bytes']} B."
+    )
+
+
+def _counted_by_snapshots(recording: Recording) -> list[dict[str, int]]:
+    """Return, a row a request, the counted bytes less the sum over the snapshots on nodes at that moment."""
+    policy = recording.manifest.policy
+    spans = recording.spans.filter(pl.col("node").is_not_null() & pl.col("counted").is_not_null())
+    if not spans.height or policy.get("budget_counts") == "resident":
+        return []
+    is_observed = pl.lit(value=True) if recording.manifest.source == "twin" else pl.col("source") != "twin"
+    closes = recording.events.filter((pl.col("kind") == "bytes_read") & (pl.col("phase") == "close") & is_observed)
+    # Bytes that come and go, summed up to each close: one sort instead of a look at every snapshot for every request.
+    changes = pl.concat(
+        [
+            spans.select(pl.col("born").alias("seq"), pl.col("counted").alias("change")),
+            spans.filter(pl.col("died").is_not_null()).select(pl.col("died").alias("seq"), (-pl.col("counted")).alias("change")),
+        ]
+    ).sort("seq")
+    changes = changes.with_columns(pl.col("change").cum_sum().alias("held")).unique("seq", keep="last", maintain_order=True).sort("seq")
+    joined = closes.select("seq", "request", "counted").sort("seq").join_asof(changes.select("seq", "held"), on="seq")
+    table = joined.unique("request", keep="last", maintain_order=True).select("request", (pl.col("counted") - pl.col("held").fill_null(0)).alias("difference"))
+    return table.to_dicts()

@@ -1,0 +1,75 @@
+"""Finding: the answer to one question, with its numbers, the rows it used and what would refute it. Plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Confidence = Literal["high", "medium", "low"]
+
+Number = int | float | str | list[int] | None
+"""A value of `Finding.numbers`. The unit is in its name: `_bytes`, `_bytes_per_request`, `_tokens`, `_request` (a request's number)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Rows of a recording's table on which a finding stands, with the columns that matter."""
+
+    table: str
+    rows: tuple[dict[str, Any], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the evidence as JSON holds it."""
+        return {"table": self.table, "rows": [dict(row) for row in self.rows]}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to one question.
+
+    Attributes:
+        question: The question's name, such as `budget_or_leak`.
+        verdict: One of the question's verdict words, or `not_enough_data`.
+        summary: The answer in one or two sentences, every figure with its unit.
+        numbers: The figures behind it; the unit is in the name.
+        confidence: `high`, `medium` or `low`, by how much was recorded.
+        evidence: The rows it used.
+        refuted_by: What one would have to see for the verdict to be wrong.
+    """
+
+    question: str
+    verdict: str
+    summary: str
+    numbers: dict[str, Number]
+    confidence: Confidence
+    evidence: tuple[Evidence, ...]
+    refuted_by: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as JSON holds it."""
+        return {
+            "question": self.question,
+            "verdict": self.verdict,
+            "summary": self.summary,
+            "numbers": dict(self.numbers),
+            "confidence": self.confidence,
+            "evidence": [item.to_dict() for item in self.evidence],
+            "refuted_by": self.refuted_by,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.question}: {self.verdict} (confidence {self.confidence})", f"  {self.summary}"]
+        return "\n".join([*lines, f"  refuted by: {self.refuted_by}"])
+
+
+def not_enough_data(question: str, lacks: str, record: str) -> Finding:
+    """Return the answer when a question cannot be answered: what the recording lacks, and what to record."""
+    return Finding(
+        question=question,
+        verdict="not_enough_data",
+        summary=f"{lacks} {record}",
+        numbers={},
+        confidence="low",
+        evidence=(),
+        refuted_by="a recording that has what is missing",
+    )

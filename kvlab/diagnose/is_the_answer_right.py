@@ -1,0 +1,59 @@
+"""Question 6: is the answer right after a hit? A restored position is right if the request that wrote it shares all tokens up to there.
+
+Only a checked recording can tell: `kvlab check`, or a run with `check=True`. Without it there is not enough data: an answer that
+reads well proves nothing.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
+from kvlab.events import Violation, WrongPositions
+from kvlab.recording import Recording
+
+QUESTION = "is_the_answer_right"
+MOST_ROWS = 12
+"""Rows of evidence at most."""
+
+
+def was_checked(recording: Recording) -> bool:
+    """Return whether every restored position was checked: the run says so, or it found something."""
+    kinds = (WrongPositions.kind, Violation.kind)
+    return bool(recording.manifest.origin.get("checked")) or not recording.events.filter(pl.col("kind").is_in(kinds)).is_empty()
+
+
+def is_the_answer_right(recording: Recording, *, checked: bool | None = None) -> Finding:
+    """Answer whether what was restored is what the requests would have computed. `checked` overrides what the recording says of itself."""
+    if not (was_checked(recording) if checked is None else checked):
+        return not_enough_data(QUESTION, "Nobody checked the restored positions.", "Run `kvlab check` on the same workload, or lab.run(..., check=True).")
+    wrong = recording.events.filter(pl.col("kind") == WrongPositions.kind).select("seq", "request", "group", "layer", "start", "end", "belongs_to")
+    restored = recording.requests.select(pl.col("cached").fill_null(0)).to_series()
+    requests = wrong.get_column("request").unique().sort().to_list()
+    numbers: dict[str, Number] = {
+        "requests": recording.requests.height,
+        "restored_tokens": int(restored.sum()),
+        "wrong_positions": int((wrong.get_column("end") - wrong.get_column("start")).sum()),
+        "requests_with_wrong_positions": len(requests),
+        "first_wrong_request": requests[0] if requests else None,
+        "belongs_to_request": wrong.item(0, "belongs_to") if requests else None,
+    }
+    if requests:
+        first = wrong.row(0, named=True)
+        summary = (
+            f"Request {first['request']} restored positions [{first['start']}, {first['end']}) of {first['layer'] or 'a layer'} that request "
+            f"{first['belongs_to']} had overwritten; {len(requests)} of {numbers['requests']} requests are affected."
+        )
+    else:
+        summary = f"All {numbers['restored_tokens']} restored tokens were written by requests that share every token up to there."
+    return Finding(
+        question=QUESTION,
+        verdict="wrong_state_restored" if requests else "identical",
+        summary=summary,
+        numbers=numbers,
+        confidence="low" if recording.damaged else "high",
+        evidence=(Evidence("events", tuple(wrong.head(MOST_ROWS).to_dicts())),),
+        refuted_by="the same requests with copy_before_overwrite=every_append still restoring those positions wrong"
+        if requests
+        else "a restored position whose contents another request wrote",
+    )

@@ -1,0 +1,86 @@
+"""Question 2: why was my match not reused?
+
+Every request has its reason (kvlab.events.REASONS). The recording's verdict is that of the limiting case: among the requests that had
+to evaluate again what once was there, the reason that cost the most tokens. If none had to, `reused_in_full` when any request
+shared something, else `nothing_shared`. A full match leaves one token to evaluate, and counts as reused in full.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
+from kvlab.recording import Recording
+
+QUESTION = "why_not_reused"
+LOSSES = ("refused_by_layer", "evicted", "reuse_limited_by_restore_point")
+"""The reasons for which tokens are evaluated again, the gravest first."""
+
+MOST_ROWS = 12
+"""Rows of evidence at most."""
+
+_COLUMNS = ("request", "label", "tokens", "matched", "cached", "left", "reason", "limiting_layer")
+
+
+def why_not_reused(recording: Recording) -> Finding:
+    """Answer what kept the requests of a recording from reusing what the trie agreed with."""
+    rows = recording.requests.filter(pl.col("matched").is_not_null() & pl.col("cached").is_not_null())
+    if rows.height < 2:
+        return not_enough_data(QUESTION, f"{rows.height} requests have been matched.", "Record at least 2 requests; the first one has nothing to reuse.")
+    rows = rows.with_columns(
+        # What an eviction took is not in the trie any more; all that is evaluated again may have been there.
+        pl.when(pl.col("reason") == "evicted").then(pl.col("left")).otherwise(pl.col("matched") - pl.col("cached")).alias("lost"),
+    )
+    lost = {reason: int(rows.filter(pl.col("reason") == reason).get_column("lost").sum()) for reason in LOSSES}
+    counts = {reason: rows.filter(pl.col("reason") == reason).height for reason in (*LOSSES, "reused_in_full", "nothing_shared")}
+    present = [reason for reason in LOSSES if counts[reason]]
+    verdict = max(present, key=lambda reason: lost[reason]) if present else "reused_in_full" if counts["reused_in_full"] else "nothing_shared"
+    decisive = rows.filter(pl.col("reason") == verdict)
+    worst = decisive.sort("lost", "matched", descending=True, maintain_order=True).row(0, named=True) if decisive.height else {}
+    numbers: dict[str, Number] = {
+        "requests": rows.height,
+        **{f"requests_{reason}": count for reason, count in counts.items()},
+        "prompt_tokens": int(rows.get_column("tokens").sum()),
+        "matched_tokens": int(rows.get_column("matched").sum()),
+        "cached_tokens": int(rows.get_column("cached").sum()),
+        "left_tokens": int(rows.get_column("left").sum()),
+        "matched_not_cached_tokens": int((rows.get_column("matched") - rows.get_column("cached")).sum()),
+        "worst_request": worst.get("request"),
+        "worst_request_matched_tokens": worst.get("matched"),
+        "worst_request_cached_tokens": worst.get("cached"),
+        "worst_request_left_tokens": worst.get("left"),
+        "limiting_layer": worst.get("limiting_layer") or "",
+    }
+    return Finding(
+        question=QUESTION,
+        verdict=verdict,
+        summary=_SUMMARIES[verdict].format(**numbers)
+        + f" Over all requests {numbers['cached_tokens']} of {numbers['prompt_tokens']} prompt tokens were cached.",
+        numbers=numbers,
+        confidence="low" if recording.damaged else "high",
+        evidence=(Evidence("requests", tuple(decisive.head(MOST_ROWS).select(_COLUMNS).to_dicts())),),
+        refuted_by=_REFUTED_BY[verdict],
+    )
+
+
+_SUMMARIES = {
+    "reused_in_full": "What matched was restored: request {worst_request} matched {worst_request_matched_tokens} tokens and left {worst_request_left_tokens}.",
+    "nothing_shared": "No request shared a beginning with an earlier one.",
+    "reuse_limited_by_restore_point": (
+        "Request {worst_request} matched {worst_request_matched_tokens} tokens, but the last point at which all layers can be restored was "
+        "{worst_request_cached_tokens}; {worst_request_left_tokens} tokens were left to evaluate."
+    ),
+    "evicted": "Request {worst_request} had {worst_request_left_tokens} tokens left to evaluate, because eviction had taken what it shares.",
+    "refused_by_layer": (
+        "Request {worst_request} matched {worst_request_matched_tokens} tokens, but a {limiting_layer} layer refused the restore at "
+        "{worst_request_cached_tokens}; {worst_request_left_tokens} tokens were left to evaluate."
+    ),
+}
+
+_REFUTED_BY = {
+    "reused_in_full": "a request that left more tokens than its prompt has beyond the match (one more on a full match)",
+    "nothing_shared": "two prompts of the recording with the same first token",
+    "reuse_limited_by_restore_point": "the same requests leaving as much when a restore point lies at the match, as a finer grid gives",
+    "evicted": "the same requests leaving as much under a budget that never fills",
+    "refused_by_layer": "the same requests leaving as much on a model without that kind of layer",
+}

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kvlab.diagnose import diagnose, do_the_parts_add_up, is_the_answer_right, why_not_reused
+from kvlab.errors import BadValue
+from kvlab.events import SnapshotClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken, Violation, WrongPositions
+from kvlab.recording import Recording
+
+Make = Callable[..., Recording]
+
+
+def test_parts_add_up_within_a_kibibyte(recording: Make) -> None:
+    assert do_the_parts_add_up(recording([{"unattributed": value} for value in (0, 512, -1024)])).verdict == "adds_up"
+    finding = do_the_parts_add_up(recording([{"unattributed": value} for value in (0, 1025, 8)]))
+    assert finding.verdict == "does_not_add_up"
+    assert finding.numbers["largest_unattributed_bytes"] == 1025
+    assert finding.numbers["largest_unattributed_at_request"] == 2
+    assert finding.numbers["last_unattributed_bytes"] == 8
+
+
+def test_counted_bytes_are_held_against_the_snapshots_alive_at_each_close(recording: Make) -> None:
+    rows: list[dict[str, Any]] = [
+        {"counted": 0, "events": [SnapshotTaken(snapshot=1, start=0, end=7), SnapshotPlaced(snapshot=1, node=1)]},
+        {
+            "counted": 79,
+            "events": [
+                SnapshotOwned(snapshot=1, counted=70, retained=70),
+                SnapshotTaken(snapshot=2, start=0, end=7, state="owned", counted=9, retained=9),
+                SnapshotPlaced(snapshot=2, node=2),
+                SnapshotTaken(snapshot=3, start=0, end=7, state="owned", counted=5, retained=5),
+            ],
+        },
+        {"counted": 70, "events": [SnapshotClosed(snapshot=2)]},
+    ]
+    finding = do_the_parts_add_up(recording(rows))
+    assert finding.verdict == "adds_up"
+    assert finding.numbers["requests_with_snapshots_summed"] == 3
+    rows[1]["counted"] = 80
+    finding = do_the_parts_add_up(recording(rows))
+    assert finding.verdict == "does_not_add_up"
+    assert finding.numbers["largest_counted_difference_bytes"] == 1
+    assert finding.numbers["largest_counted_difference_at_request"] == 2
+
+
+def test_parts_need_an_allocator(recording: Make) -> None:
+    assert do_the_parts_add_up(recording([])).verdict == "not_enough_data"
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ([{}, {}], "nothing_shared"),
+        ([{}, {"matched": 100, "cached": 99, "reason": "reused_in_full"}], "reused_in_full"),
+        (
+            [
+                {},
+                {"matched": 90, "cached": 40, "reason": "reuse_limited_by_restore_point"},
+                {"matched": 90, "cached": 90, "reason": "reused_in_full"},
+            ],
+            "reuse_limited_by_restore_point",
+        ),
+        (
+            [
+                {"matched": 90, "cached": 0, "reason": "refused_by_layer", "layer": "recurrent"},
+                {"matched": 90, "cached": 40, "reason": "reuse_limited_by_restore_point"},
+            ],
+            "refused_by_layer",
+        ),
+        ([{}, {"reason": "evicted"}, {"matched": 90, "cached": 40, "reason": "reuse_limited_by_restore_point"}], "evicted"),
+    ],
+)
+def test_the_verdict_on_reuse_is_that_of_what_cost_most(recording: Make, rows: list[dict[str, Any]], verdict: str) -> None:
+    finding = why_not_reused(recording(rows))
+    assert finding.verdict == verdict
+    assert finding.numbers[f"requests_{verdict}"] == sum(row.get("reason", "nothing_shared") == verdict for row in rows)
+    assert finding.numbers["prompt_tokens"] == 100 * len(rows)
+    assert all(row["reason"] == verdict for row in finding.evidence[0].rows)
+    assert "{" not in finding.summary
+
+
+def test_the_layer_that_refused_is_named(recording: Make) -> None:
+    finding = why_not_reused(recording([{}, {"matched": 90, "cached": 8, "reason": "refused_by_layer", "layer": "rotating"}]))
+    assert finding.numbers["limiting_layer"] == "rotating"
+    assert "rotating" in finding.summary
+
+
+def test_one_request_says_nothing_about_reuse(recording: Make) -> None:
+    assert why_not_reused(recording([{}])).verdict == "not_enough_data"
+
+
+def test_an_answer_is_judged_only_when_it_was_checked(recording: Make) -> None:
+    rows = [{}, {"matched": 3, "cached": 3}]
+    wrong = WrongPositions(group=0, layer="kv", start=2, end=3, belongs_to=1, request=2)
+    assert is_the_answer_right(recording(rows)).verdict == "not_enough_data"
+    assert is_the_answer_right(recording(rows, origin={"checked": True})).verdict == "identical"
+    assert is_the_answer_right(recording(rows), checked=True).verdict == "identical"
+    found = is_the_answer_right(recording(rows, extra=[wrong]))
+    assert found.verdict == "wrong_state_restored"
+    assert (found.numbers["wrong_positions"], found.numbers["belongs_to_request"], found.numbers["restored_tokens"]) == (1, 1, 3)
+
+
+def test_a_violation_alone_shows_that_the_run_was_checked(recording: Make) -> None:
+    assert is_the_answer_right(recording([{}], extra=[Violation(rule="edges", message="x", request=1)])).verdict == "identical"
+
+
+def test_findings_are_json_and_text_and_answer_by_question(recording: Make) -> None:
+    findings = diagnose(recording([{"counted": 9 * place, "predicted": 9 * place} for place in range(6)]))
+    data = json.loads(json.dumps(findings.to_dict()))
+    keys = {"question", "verdict", "summary", "numbers", "confidence", "evidence", "refuted_by"}
+    assert [set(finding) for finding in data["findings"]] == [keys] * len(findings)
+    assert next(finding.question for finding in findings) == "budget_or_leak"
+    for finding in findings:
+        assert finding.verdict in str(findings)
+        assert finding.confidence in ("high", "medium", "low")
+    assert findings.about("why_not_reused").question == "why_not_reused"
+    with pytest.raises(BadValue, match="why_slow"):
+        findings.about("why_slow")
+
+
+def test_the_package_can_be_called_like_its_function(recording: Make) -> None:
+    package: Any = importlib.import_module("kvlab.diagnose")
+    assert len(package(recording([{}, {}]))) == len(diagnose(recording([{}, {}])))
