@@ -26,6 +26,8 @@ _GETTERS = {name: attrgetter(name) for name in COLUMNS}
 
 def frame(events: Sequence[Event], *, store_text: bool = True) -> pl.DataFrame:
     """Return events as a table with `SCHEMA`, a row an event. Without `store_text` the private columns are null."""
+    if not events:
+        return empty()
     places: dict[type[Event], list[int]] = {}
     for place, event in enumerate(events):
         places.setdefault(type(event), []).append(place)

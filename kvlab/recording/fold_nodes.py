@@ -5,7 +5,8 @@ version and begins the next. Invariants: of one node no two versions live at the
 which the node was born) are the same in all versions of a node; versions are in the order of `born`, then of `node`.
 
 A recording may begin in the middle of a cache's life, or have lost a part. Then a node that is named but was not seen to be
-born gets a version with what is known of it, the rest null. The root, node 0, exists from the first event on.
+born gets a version with what is known of it, the rest null; the root, node 0, has existed from the first event on. A root that
+is born again is a new trie: the nodes of the old one die.
 """
 
 from __future__ import annotations
@@ -49,12 +50,14 @@ class _Version:
 class _Fold:
     """The alive versions by node, and all versions there were."""
 
-    def __init__(self, first_seq: int) -> None:
+    def __init__(self) -> None:
         self.all: list[_Version] = []
         self.alive: dict[int, _Version] = {}
-        self._begin(_Version(ROOT, -1, 0, 0, user=False, request=0, born=first_seq))
 
     def born(self, seq: int, request: int, node: int, parent: int, start: int, end: int, *, user: bool) -> None:
+        if node == ROOT:
+            for one in list(self.alive):
+                self.removed(seq, one)
         before = self.alive.get(node)
         if before is None:
             self._begin(_Version(node, parent, start, end, user=user, request=request, born=seq))
@@ -98,7 +101,9 @@ def fold_nodes(events: pl.DataFrame) -> pl.DataFrame:
     told = events.filter(pl.col("kind").is_in(_KINDS)).select("kind", "seq", "request", "node", "parent", "head", "start", "end", "user")
     if not told.height:
         return pl.DataFrame(schema=SCHEMA)
-    fold = _Fold(events.item(0, "seq"))
+    fold = _Fold()
+    if not told.filter((pl.col("kind") == NodeBorn.kind) & (pl.col("node") == ROOT)).height:
+        fold.born(events.item(0, "seq"), 0, ROOT, -1, 0, 0, user=False)
     for kind, seq, request, node, parent, head, start, end, user in told.iter_rows():
         if kind == NodeBorn.kind:
             fold.born(seq, request, node, parent, start, end, user=user)
