@@ -4,6 +4,7 @@ Invariants: the weights are held as one flat list, so asking for their bytes cos
 `active` (right after a reset MLX reports a peak that is too low until something is allocated).
 """
 
+# pyright: standard
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

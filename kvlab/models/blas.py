@@ -7,6 +7,7 @@ the PyPI package scipy-openblas32, or one the system has. The result is checked 
 Invariants: routing happens at most once a process; after a failed check every slot holds what it held before.
 """
 
+# pyright: standard
 from __future__ import annotations
 
 import ctypes

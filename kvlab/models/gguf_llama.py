@@ -4,6 +4,7 @@ Invariants: weights are named as mlx-lm names them; query and key rows are in ml
 for its own rotary embedding); a weight's bit width is read off its shapes, so mixed widths load.
 """
 
+# pyright: standard
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import mlx.core as mx
-    import mlx.nn as nn
+    from mlx import nn
 
 GROUP = 32
 """Weights that share one scale in every GGUF type that MLX reads."""
@@ -122,9 +123,8 @@ def _renamed(arrays: dict[str, mx.array], heads: int, kv_heads: int) -> dict[str
             weights[f"model.norm.{part}"] = value
         else:
             _, layer, tensor = base.split(".")
-            if tensor in ("attn_q", "attn_k"):
-                value = _halves(value, heads if tensor == "attn_q" else kv_heads)
-            weights[f"model.layers.{layer}.{BLOCK_NAMES[tensor]}.{part}"] = value
+            interleaved = {"attn_q": heads, "attn_k": kv_heads}.get(tensor)
+            weights[f"model.layers.{layer}.{BLOCK_NAMES[tensor]}.{part}"] = value if interleaved is None else _halves(value, interleaved)
     return weights
 
 
@@ -139,7 +139,7 @@ def _bits(weights: dict[str, mx.array], module: str) -> int:
 
 
 def _quantise_like(net: nn.Module, weights: dict[str, mx.array]) -> None:
-    import mlx.nn as nn
+    from mlx import nn
 
     def how(module: str, _: nn.Module) -> bool | dict[str, int]:
         return {"group_size": GROUP, "bits": _bits(weights, module)} if f"{module}.scales" in weights else False

@@ -3,6 +3,7 @@
 Two families are known: byte-level BPE with merges (`gpt2`), and SentencePiece scores with byte fallback (`llama`).
 """
 
+# pyright: standard
 from __future__ import annotations
 
 from typing import Any
@@ -49,10 +50,7 @@ def _byte_level_table(metadata: dict[str, Any]) -> list[bytes]:
     values = _byte_values()
     kinds: list[int] = metadata["tokenizer.ggml.token_type"]
     tokens: list[str] = metadata["tokenizer.ggml.tokens"]
-    return [
-        token.encode() if kind == CONTROL else bytes(values[character] for character in token)
-        for token, kind in zip(tokens, kinds, strict=True)
-    ]
+    return [token.encode() if kind == CONTROL else bytes(values[character] for character in token) for token, kind in zip(tokens, kinds, strict=True)]
 
 
 def _byte_values() -> dict[str, int]:
@@ -83,4 +81,6 @@ def _wrap(tokenizer: Any, metadata: dict[str, Any], table: list[bytes]) -> Wrapp
     )
     fast.chat_template = metadata.get("tokenizer.chat_template")
     stop = [metadata["tokenizer.ggml.eos_token_id"]]
-    return WrappedTokenizer(TokenizerWrapper(fast, BPEStreamingDetokenizer, eos_token_ids=stop), table)
+    # mlx-lm annotates the parameter with its default's class
+    detokenizer: Any = BPEStreamingDetokenizer
+    return WrappedTokenizer(TokenizerWrapper(fast, detokenizer, eos_token_ids=stop), table)

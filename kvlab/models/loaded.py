@@ -1,12 +1,13 @@
 """Loaded: a net with its tokenizer, before a prefix cache is put around it."""
 
+# pyright: standard
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import mlx.nn as nn
+    from mlx import nn
 
     from kvlab.models.tokens import WrappedTokenizer
 

@@ -4,6 +4,7 @@ Invariants: the cache objects are mlx-lm's own and stay the same objects for the
 arrays are evaluated and no other array of the forward survives; a prefill never computes logits.
 """
 
+# pyright: standard
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,11 +15,12 @@ from kvlab.errors import BadValue
 from kvlab.models import sampler
 from kvlab.models.shape_of import shape_of
 from kvlab.models.tokens import ROLES
+from kvlab.models.weights import weights_of
 from kvlab.workloads.request import GREEDY
 
 if TYPE_CHECKING:
     import mlx.core as mx
-    import mlx.nn as nn
+    from mlx import nn
 
     from kvlab.layers.storage import Store
     from kvlab.models.tokens import Tokenizer
@@ -49,8 +51,6 @@ class MLXModel:
     """
 
     def __init__(self, name: str, net: nn.Module, tokenizer: Tokenizer, *, context: int = 0, origin: dict[str, str] | None = None) -> None:
-        import mlx.core as mx
-        from mlx.utils import tree_flatten
         from mlx_lm.models.cache import make_prompt_cache
 
         from kvlab.layers.mlx_store import stores_for
@@ -63,7 +63,7 @@ class MLXModel:
         self.caches: list[Any] = make_prompt_cache(net)
         self.shape = shape_of(net, self.caches, name, context)
         self.stores: Sequence[Store] = stores_for(self.caches, self.shape)
-        self.meter = MLXMeter([array for _, array in tree_flatten(net.parameters()) if isinstance(array, mx.array)])
+        self.meter = MLXMeter(weights_of(net))
         self._sample: Callable[[mx.array], mx.array] = sampler.make(GREEDY)
         self._replies: Iterator[int] = iter(())
 
@@ -81,6 +81,7 @@ class MLXModel:
                 hint="keep one of them",
             )
         tokens = self._encoded(request)
+        self._check_tokens(tokens)
         if not tokens:
             raise BadValue(
                 what="a request's prompt is empty",
@@ -93,7 +94,7 @@ class MLXModel:
         """Return a new text decoder for one request."""
         return self.tokenizer.decoder()
 
-    def begin(self, request: int, sampling: Sampling, replies: Sequence[int] | None) -> None:
+    def begin(self, request: int, sampling: Sampling, replies: Sequence[int] | None) -> None:  # noqa: ARG002  the twin writes the request's number into its spans
         """Get ready for request number `request`: seed the sampler; `replies` are emitted instead of sampled tokens.
 
         Raises:
@@ -115,8 +116,8 @@ class MLXModel:
 
     def decode(self, token: int) -> int:
         """Evaluate `token` at the live offset, write it into the caches, and return the next token: given or sampled."""
-        chosen = int(self._sample(self._forward((token,))[:, -1, :]).item())
-        return next(self._replies, chosen)
+        chosen: Any = self._sample(self._forward((token,))[:, -1, :]).item()
+        return next(self._replies, int(chosen))
 
     def logits(self, tokens: Sequence[int]) -> mx.array:
         """Evaluate `tokens` at the live offset, write them into the caches, and return the last position's logits (vocabulary,).
@@ -137,7 +138,6 @@ class MLXModel:
 
     def _encoded(self, request: Request) -> list[int]:
         if request.tokens:
-            self._check_tokens(request.tokens)
             return list(request.tokens)
         if request.prompt:
             return self.tokenizer.encode(request.prompt)

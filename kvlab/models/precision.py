@@ -3,6 +3,7 @@
 On a CPU only float32 reaches the fast matrix product (`blas.py`), so it is the default there; on a GPU weights stay as stored.
 """
 
+# pyright: standard
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

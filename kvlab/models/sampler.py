@@ -3,6 +3,7 @@
 Invariant: greedy choice never computes log-probabilities.
 """
 
+# pyright: standard
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -4,16 +4,18 @@ One forward over `TRACED` tokens runs on throwaway caches; nothing is assumed ab
 Each cache class that kvlab can restore has one tracer in `TRACERS`; a new layer kind arrives as a new entry.
 """
 
+# pyright: standard
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvlab.errors import NotAvailable
+from kvlab.models.weights import weights_of
 from kvlab.shape import LayerGroup, Shape
 
 if TYPE_CHECKING:
-    import mlx.nn as nn
+    from mlx import nn
 
 TRACED = 2
 """Tokens of the tracing forward: one is not always enough, as some nets treat a single token as decoding."""
@@ -32,14 +34,13 @@ def shape_of(net: nn.Module, caches: Sequence[Any], name: str, context: int) -> 
         NotAvailable: a layer's cache is of a class that kvlab cannot restore yet.
     """
     import mlx.core as mx
-    from mlx.utils import tree_flatten
 
     for layer, cache in enumerate(caches):
         if type(cache).__name__ not in TRACERS:
             raise _unsupported(name, layer, type(cache).__name__)
     priced = [_Priced(TRACERS[type(cache).__name__](cache), layer) for layer, cache in enumerate(_traced(net))]
-    arrays = [array for _, array in tree_flatten(net.parameters()) if isinstance(array, mx.array)]
-    return Shape(name=name, groups=_grouped(priced), weights_bytes=int(mx.get_array_buffer_size(arrays)), context=context)
+    weights = int(mx.get_array_buffer_size(weights_of(net)))
+    return Shape(name=name, groups=_grouped(priced), weights_bytes=weights, context=context)
 
 
 class _Priced:

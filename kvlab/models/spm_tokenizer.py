@@ -21,7 +21,7 @@ SPACE = "\u2581"
 
 def save(value: Callable[[str], Any], folder: Path) -> None:
     """Write tokenizer.json and tokenizer_config.json into `folder`; `value` looks up a key of the GGUF metadata."""
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
+    from tokenizers import AddedToken, Tokenizer, decoders, normalizers, processors
     from tokenizers.models import BPE
 
     tokens: list[str] = value("tokenizer.ggml.tokens")
@@ -31,7 +31,6 @@ def save(value: Callable[[str], Any], folder: Path) -> None:
     pairs = merges(tokens, value("tokenizer.ggml.scores"), kinds)
     tokenizer = Tokenizer(BPE(vocab=vocabulary, merges=pairs, unk_token=unknown, fuse_unk=True, byte_fallback=True))
     tokenizer.normalizer = normalizers.Replace(" ", SPACE)
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(f"(?<=[^{SPACE}])(?={SPACE})|(?<={SPACE})(?=[^{SPACE}])"), "isolated")
     tokenizer.decoder = decoders.Sequence([decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()])
     tokenizer.post_processor = processors.TemplateProcessing(single=f"{start} $A", special_tokens=[(start, vocabulary[start])])
     own = zip(tokens, kinds, strict=True)
