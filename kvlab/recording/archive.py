@@ -7,8 +7,8 @@ parts joined into few; files that are not ours (what a kill left half written) a
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
+import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -121,8 +121,11 @@ def write_folder(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
     try:
         for name, data in _parts(events):
             (new / name).write_bytes(data)
-    except OSError as error:
-        raise unwritable(out, str(error)) from None
+    except BaseException as error:
+        shutil.rmtree(new, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise unwritable(out, str(error)) from None
+        raise
     put_in_place(new, out)
 
 
@@ -142,11 +145,6 @@ def write_zip(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
     with contextlib.suppress(OSError):
         out.parent.mkdir(parents=True, exist_ok=True)
     replace_file(out, buffer.getvalue())
-
-
-def finished(manifest: Manifest, *, complete: bool, events: pl.DataFrame) -> Manifest:
-    """Return the manifest of a copy: it counts its events only when the original was complete."""
-    return dataclasses.replace(manifest, events=events.height if complete else None)
 
 
 def _parts(events: pl.DataFrame) -> Iterator[tuple[str, bytes]]:

@@ -52,6 +52,7 @@ def fold_requests(events: pl.DataFrame) -> pl.DataFrame:
         table = table.join(part, on="request", how="left", maintain_order="left")
     table = table.with_columns(
         pl.coalesce("began_tokens", "matched_tokens").alias("tokens"),
+        pl.coalesce("closed_peak", "read_peak").alias("peak"),
         pl.col("warnings").fill_null(pl.lit([], SCHEMA["warnings"])),
     )
     return table.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
@@ -77,7 +78,9 @@ def _matched(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _closed(events: pl.DataFrame) -> pl.DataFrame:
-    return _last(_of_kind(events, RequestClosed.kind)).select("request", "generated", "stop", "ttft_s", "prefill_s", "decode_s", "peak", "text")
+    return _last(_of_kind(events, RequestClosed.kind)).select(
+        "request", "generated", "stop", "ttft_s", "prefill_s", "decode_s", pl.col("peak").alias("closed_peak"), "text"
+    )
 
 
 def _bytes(events: pl.DataFrame) -> pl.DataFrame:
@@ -93,6 +96,7 @@ def _bytes(events: pl.DataFrame) -> pl.DataFrame:
         "unattributed",
         "pool",
         "budget",
+        pl.col("peak").alias("read_peak"),
     )
 
 

@@ -7,6 +7,7 @@ place with its manifest inside, the old one steps aside, the new one takes its n
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import shutil
 import weakref
@@ -25,7 +26,13 @@ class TemporaryFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        weakref.finalize(self, _remove, path, os.getpid())
+
+
+def _remove(path: Path, owner: int) -> None:
+    # A forked child has a copy of the object; the folder is still its parent's.
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def check_place(out: Path) -> None:

@@ -6,6 +6,7 @@ it stays right when the folder it came from is written over or removed.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -57,8 +58,8 @@ class Recording(Rich):
 
     @classmethod
     def of(cls, manifest: Manifest, events: Sequence[Event]) -> Recording:
-        """Return a recording of `events` that is stored nowhere yet."""
-        return cls(manifest, frame(events, store_text=manifest.stored_text))
+        """Return a complete recording of `events` that is stored nowhere yet; prompts and answers only when the manifest says so."""
+        return cls(dataclasses.replace(manifest, events=len(events)), frame(events, store_text=manifest.stored_text))
 
     @property
     def complete(self) -> bool:
@@ -145,8 +146,8 @@ class Recording(Rich):
         return out
 
     def _copy_manifest(self) -> Manifest:
-        # Events that were never stored form a whole recording: there is no run that could have been cut short.
-        return archive.finished(self.manifest, complete=self.complete or self.path is None, events=self.events)
+        # What was read of a damaged recording is whole as a file, but not as a run.
+        return dataclasses.replace(self.manifest, events=self.events.height if self.complete else None)
 
     def __repr__(self) -> str:
         lines = [
@@ -161,7 +162,7 @@ class Recording(Rich):
             )
         if self.damaged:
             lines.append(f"  warning: damaged, events are missing: {', '.join(self.damaged)}")
-        elif self.path is not None and not self.complete:
+        elif not self.complete:
             lines.append("  warning: the run was cut short; this is what it had written")
         return "\n".join(lines)
 

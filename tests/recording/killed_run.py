@@ -1,6 +1,6 @@
 """A run that is killed: writes events, tells the `seq` of what it has written, one a line, and never ends by itself.
 
-`python -m tests.recording.killed_run OUT requests` ends request after request; `... OUT silent` writes the events of one
+`python -m tests.recording.killed_run OUT requests` ends a hundred requests and waits; `... OUT silent` writes the events of one
 request and then says nothing more, as a long forward does; `... OUT forgets` leaves without closing the recording.
 """
 
@@ -13,6 +13,9 @@ import time
 from kvlab.events import ChunkRan, Log, RequestBegan, RequestClosed
 from kvlab.recording import Recorder
 from tests.recording.streams import manifest
+
+REQUESTS = 100
+"""Fewer than the parts a run may write at will: every request that was told of is on disk."""
 
 
 def main(out: str, way: str) -> None:
@@ -30,7 +33,7 @@ def main(out: str, way: str) -> None:
             recorder.write(event)
             seq = event.seq
         print(seq, flush=True)
-        if way == "silent":
+        if way == "silent" or request == REQUESTS:
             time.sleep(3600)
         if way == "forgets":
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ import pytest
 
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.events import PRIVATE_COLUMNS, Event, Loaded, Log, RequestClosed
-from kvlab.recording import SCHEMA, Recorder, Recording, frame, load, parts
+from kvlab.recording import SCHEMA, Recorder, Recording, frame, load, parts, place
 from tests.house.tree import ROOT
 from tests.recording.streams import PRIVATE, manifest, random_events
 
@@ -279,3 +280,10 @@ def test_an_earlier_recording_survives_when_it_cannot_be_replaced(tmp_path: Path
         Recorder(manifest(), out=out)
     assert load(out).events["weights"].to_list() == [1]
     assert [path.name for path in tmp_path.iterdir()] == ["run.kvrec"]
+
+
+def test_a_forked_child_does_not_remove_its_parents_folder() -> None:
+    # os.fork itself warns in a process with threads
+    folder = Recorder(manifest())
+    place._remove(folder.path, owner=os.getpid() + 1)
+    assert folder.path.is_dir()

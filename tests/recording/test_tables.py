@@ -37,6 +37,7 @@ def _request_row(events: list[Event], request: int) -> dict[str, Any]:
         (seen, ("nodes", "counted", "live", "snapshots", "active", "unattributed", "pool", "budget")),
     ):
         result |= {name: getattr(source, name, None) for name in names}
+    result["peak"] = getattr(closed or seen, "peak", None)
     return result | {f"predicted_{name}": getattr(twin, name, None) for name in ("counted", "live", "nodes")}
 
 
@@ -92,3 +93,9 @@ def test_tables_are_folded_once_and_kept() -> None:
     recording = Recording.of(manifest(), random_events(3))
     assert recording.requests is recording.requests
     assert recording.nodes is recording.nodes
+
+
+def test_a_source_without_matches_and_ends_still_has_rows() -> None:
+    events: list[Event] = [Matched(seq=0, request=3, tokens=9), BytesRead(seq=1, request=3, phase="close", peak=77), Warned(seq=2, request=5, message="slow")]
+    table = Recording.of(manifest(), events).requests
+    assert table.select("request", "tokens", "peak", "warnings").rows() == [(3, 9, 77, []), (5, None, None, ["slow"])]
