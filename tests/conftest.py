@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from kvlab.lab.lab import Lab, open_lab
+
 IN_CI = os.environ.get("CI") == "true"
 
 ELSEWHERE = ("needs macOS", "needs Apple silicon")
@@ -54,3 +56,9 @@ def _no_silent_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
     if not any(words in reason for words in ELSEWHERE):
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI takes for a failure: {reason}"
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Lab:
+    """Return the embedded model, loaded once for all tests; on a new machine it is fetched."""
+    return open_lab("smollm2")

@@ -144,6 +144,13 @@ class PrefixCache:
                 return
             self._evict(node)
 
+    def release(self) -> None:
+        """Let everything go: live buffers and snapshots. The cache is not used afterwards."""
+        for node in self.trie.walk():
+            self.paging.close_all(node)
+        for layer in self.layers:
+            layer.store.drop()
+
     def read_bytes(self, phase: str) -> BytesRead:
         """Write down every owner's bytes at this moment."""
         self.ledger.see_live(self.live_bytes)

@@ -141,10 +141,11 @@ class Source:
         return self._runner
 
     def _fresh(self, policy: Policy, checker: Checker | None) -> Runner:
+        if self._runner is not None:
+            # Told here and not left to the garbage collector: its bytes would be counted as nobody's until then.
+            self._runner.cache.release()
         self._runner = None
         self._conversations = Conversations()
-        for store in self._model.stores:
-            store.drop()
         self._runner = Runner(self._model, policy, Log(self.events_source), checker)
         self._wire(self._runner)
         return self._runner

@@ -1,0 +1,54 @@
+"""The eviction queue picks what a walk over the whole trie would pick."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kvlab.allocator import Ledger
+from kvlab.cache import PrefixCache
+from kvlab.events import Log
+from kvlab.lab.span_model import SpanModel
+from kvlab.policy import Policy
+from kvlab.runner.runner import Runner
+from kvlab.shape import LayerGroup, Shape
+from kvlab.trie import Node
+from kvlab.workloads import Request
+
+SHAPE = Shape("unit", (LayerGroup("kv", (0,), 1),))
+
+
+class Walking(PrefixCache):
+    """A cache that checks each victim against a walk."""
+
+    picked = 0
+
+    def _evict(self, node: Node) -> None:
+        candidates = [one for one in self.trie.walk() if not self._is_protected(one)]
+        assert node is min(candidates, key=lambda one: (one.used, -one.end, -one.counted))
+        Walking.picked += 1
+        super()._evict(node)
+
+    def evict(self, moment: str) -> None:
+        super().evict(moment)
+        if self.can_evict(moment):
+            assert all(self._is_protected(node) for node in self.trie.walk())
+
+
+@pytest.mark.parametrize("protect", ["frontier_and_branches", "active_path"])
+@pytest.mark.parametrize("seed", range(6))
+def test_queue_equals_walk(seed: int, protect: str) -> None:
+    rng = random.Random(seed)
+    policy = Policy(budget_bytes=rng.choice([5, 40, 120]), capture_grid=16, prefill_chunk=8, protect=protect)
+    model, log = SpanModel(SHAPE), Log()
+    runner = Runner(model, policy, log)
+    runner.cache = Walking(model.stores, policy, Ledger(model.meter, log.append), log.append)
+    before = Walking.picked
+    stems = [tuple(rng.randrange(1, 9) for _ in range(rng.randrange(4, 40))) for _ in range(5)]
+    for _ in range(60):
+        stem = rng.choice(stems)
+        tokens = stem[: rng.randrange(1, len(stem) + 1)] + tuple(rng.randrange(1, 9) for _ in range(rng.randrange(12)))
+        for _ in runner.step(Request(tokens=tokens, max_new=rng.randrange(6))):
+            pass
+    assert Walking.picked > before

@@ -1,0 +1,50 @@
+"""Cached equals cold and the twin equals the real run, over random sequences of requests on real arrays."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kvlab.lab.lab import Lab
+from kvlab.models.mlx_model import MLXModel
+from kvlab.models.tiny import random_llama
+from kvlab.policy import Policy
+from tests.lab.cold import Walk, Watched, sequence
+
+SEQUENCES = 200
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Watched:
+    return watched(random_llama())
+
+
+def watched(model: MLXModel) -> Watched:
+    return Watched(model.name, model.net, model.tokenizer, context=model.shape.context)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_sequences_on_a_small_llama(tiny: Watched, part: int) -> None:
+    aligned = numeric = 0
+    for seed in range(part, SEQUENCES, 4):
+        rng = random.Random(seed)
+        budget = rng.choice([0, 60, 200, 10**4]) * tiny.shape.bytes_per_token
+        walk = Walk(tiny, Policy(prefill_chunk=rng.choice([8, 16, 32]), capture_grid=32, budget_bytes=budget))
+        for request in sequence(rng, 256, requests=6, most=48, reply=4):
+            walk.run(request)
+        aligned, numeric = aligned + walk.aligned, numeric + walk.numeric
+    assert aligned > SEQUENCES / 4
+    assert numeric > SEQUENCES / 4
+
+
+def test_random_sequences_on_smollm2(smollm2: Lab) -> None:
+    assert isinstance(smollm2._model, MLXModel)
+    model = watched(smollm2._model)
+    for seed in range(20):
+        rng = random.Random(seed)
+        budget = rng.choice([0, 20, 10**4]) * model.shape.bytes_per_token
+        walk = Walk(model, Policy(prefill_chunk=16, capture_grid=32, budget_bytes=budget))
+        for request in sequence(rng, 49152, requests=3, most=30, reply=3):
+            walk.run(request)
+        walk.lab.cache.release()
