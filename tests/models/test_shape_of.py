@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import mlx.core as mx
+import pytest
+from mlx_lm.models import gemma3_text
+from mlx_lm.models.cache import make_prompt_cache
+
+from kvlab.errors import NotAvailable
+from kvlab.models.mlx_model import MLXModel
+from kvlab.models.shape_of import shape_of
+from kvlab.models.tiny import ByteTokenizer, random_llama
+from kvlab.shape import LayerGroup
+
+
+def test_equal_layers_are_one_group_with_the_price_of_all() -> None:
+    model = random_llama(layers=3, hidden=64, heads=4, kv_heads=2)
+    # keys and values, of 2 heads of 64 / 4 numbers of 4 bytes, in 3 layers
+    price = 2 * 2 * (64 // 4) * 4 * 3
+    assert model.shape.groups == (LayerGroup(kind="kv", layers=(0, 1, 2), bytes_per_token=price, growth_step=256),)
+    assert model.shape.weights_bytes == model.meter.weights()
+    assert model.shape.context == 4096
+
+
+def test_half_precision_costs_half() -> None:
+    full = random_llama()
+    whole = full.shape.bytes_per_token
+    full.net.set_dtype(mx.float16)
+    assert shape_of(full.net, make_prompt_cache(full.net), "half", 0).bytes_per_token == whole // 2
+
+
+def test_tracing_leaves_the_live_caches_alone() -> None:
+    model = random_llama()
+    assert all(cache.empty() for cache in model.caches)
+
+
+def test_a_layer_that_cannot_be_restored_is_named() -> None:
+    args = gemma3_text.ModelArgs(
+        model_type="gemma3_text",
+        hidden_size=32,
+        num_hidden_layers=6,
+        intermediate_size=32,
+        num_attention_heads=2,
+        head_dim=16,
+        vocab_size=256,
+        num_key_value_heads=1,
+        query_pre_attn_scalar=16,
+        sliding_window=8,
+    )
+    with pytest.raises(NotAvailable, match="RotatingKVCache") as caught:
+        MLXModel("sliding", gemma3_text.Model(args), ByteTokenizer())
+    assert "layer 0" in caught.value.what
