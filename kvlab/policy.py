@@ -145,10 +145,8 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the choices as JSON holds them."""
-        return {
-            item.name: sorted(value) if isinstance(value := getattr(self, item.name), frozenset) else value
-            for item in dataclasses.fields(self)
-        }
+        choices: dict[str, Any] = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        return choices | {"evict_at": sorted(self.evict_at)}
 
 
 _TO_0_33_0: dict[str, Any] = {

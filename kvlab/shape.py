@@ -87,7 +87,8 @@ class Shape:
     def from_dict(cls, data: dict[str, Any]) -> Shape:
         """Build a shape from what `to_dict` returned."""
         groups = tuple(LayerGroup(**(group | {"layers": tuple(group["layers"])})) for group in data["groups"])
-        return cls(**(data | {"groups": groups}))
+        rest = {key: value for key, value in data.items() if key != "groups"}
+        return cls(groups=groups, **rest)
 
 
 def _group_dict(group: LayerGroup) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Ledger:
         """Bytes that all owners retain together."""
         return self.weights + self.live + self.snapshots
 
-    def load(self, clear_pool: bool) -> None:
+    def load(self, *, clear_pool: bool) -> None:
         """Take the weights in; give the pool back when the policy says so."""
         self.weights = self._meter.weights()
         self._emit(Allocated(owner="weights", retained=self.weights))

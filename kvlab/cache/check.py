@@ -7,12 +7,12 @@ Rule ids: edges, path, kv_covers_edge, level, snapshots_conserved, counted, lazy
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
 from kvlab.cache.prefix import PrefixCache
 from kvlab.cache.session import Session
 from kvlab.events import Log, Violation, WrongPositions
-from kvlab.layers import KVLayers
 from kvlab.layers.spans import Run, Runs
 from kvlab.trie import Node, to_keys
 from kvlab.trie.keys import agreeing
@@ -116,7 +116,7 @@ def edges(nodes: list[Node]) -> Iterator[tuple[str, str]]:
 def path(cache: PrefixCache, *, closed: bool) -> Iterator[tuple[str, str]]:
     """The active path is a chain from the root; between requests it ends at the live offset."""
     nodes = cache.path.nodes
-    for above, below in zip(nodes, nodes[1:], strict=False):
+    for above, below in pairwise(nodes):
         if below.parent is not above:
             yield "path", f"node {below.id} follows node {above.id} on the active path and is not its child"
     end, offset = cache.path.frontier.end, cache.offset
@@ -128,7 +128,7 @@ def kv_covers_edge(cache: PrefixCache, nodes: list[Node]) -> Iterator[tuple[str,
     """A KV snapshot covers its node's edge exactly."""
     for node in nodes:
         for group, snapshot in enumerate(node.snapshots):
-            if snapshot is not None and isinstance(cache.layers[group], KVLayers) and (snapshot.start, snapshot.end) != (node.start, node.end):
+            if snapshot is not None and cache.layers[group].kind == "kv" and (snapshot.start, snapshot.end) != (node.start, node.end):
                 yield (
                     "kv_covers_edge",
                     f"a KV snapshot does not cover its node's edge: node [{node.start},{node.end}) snapshot [{snapshot.start},{snapshot.end})",
@@ -163,7 +163,7 @@ def counted(cache: PrefixCache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
 
 def cached_is_matched(cache: PrefixCache, session: Session) -> Iterator[tuple[str, str]]:
     """With KV layers only, all that matched is restored; one token less on a full match."""
-    if all(isinstance(layer, KVLayers) for layer in cache.layers):
+    if all(layer.rewinds for layer in cache.layers):
         want = min(session.matched, len(session.tokens) - 1)
         if session.cached != want:
             yield "cached_is_matched", f"matched {session.matched} of {len(session.tokens)} tokens, cached {session.cached}, not {want}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from kvlab.cache.path import ActivePath
 from kvlab.events import Event, PagedIn, PagedOut, Warned
-from kvlab.layers import Book, KVLayers, Snapshot
+from kvlab.layers import Book, Layer, Snapshot
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node
 
@@ -19,7 +19,7 @@ FREE_ALL = "failed to restore cache, freeing all caches"
 class Paging:
     """Pages the layers in and out."""
 
-    def __init__(self, layers: Sequence[KVLayers], book: Book, policy: Policy, emit: Callable[[Event], None]) -> None:
+    def __init__(self, layers: Sequence[Layer], book: Book, policy: Policy, emit: Callable[[Event], None]) -> None:
         self._layers = layers
         self._book = book
         self._all_or_none = policy.page_out_layers == "all_or_none"
@@ -86,9 +86,9 @@ class Paging:
 
     def close_all(self, node: Node) -> None:
         """Close every snapshot of `node`."""
-        for snapshot in node.snapshots:
+        for layer, snapshot in zip(self._layers, node.snapshots, strict=False):
             if snapshot is not None:
-                self._layers[snapshot.group].close(snapshot)
+                layer.close(snapshot)
 
     def _rewind(self, target: int) -> None:
         for layer in self._layers:

@@ -20,7 +20,7 @@ from kvlab.cache.session import Session
 from kvlab.cache.supported import require_supported
 from kvlab.cache.victims import Victims
 from kvlab.events import BytesRead, Event, Evicted, Matched
-from kvlab.layers import Book, KVLayers, Store
+from kvlab.layers import Book, KVLayers, Layer, Store
 from kvlab.policy import Policy
 from kvlab.trie import WIDTH, Match, Node, Trie, descend, to_keys
 
@@ -43,7 +43,7 @@ class PrefixCache:
         self.emit = emit
         self.ledger = ledger
         self.book = Book(ledger, emit)
-        self.layers = [KVLayers(group, store, policy, self.book) for group, store in enumerate(stores)]
+        self.layers: list[Layer] = [KVLayers(group, store, policy, self.book) for group, store in enumerate(stores)]
         self.paging = Paging(self.layers, self.book, policy, emit)
         self.trie = Trie(emit)
         self.trie.root.snapshots = self.paging.no_snapshots()

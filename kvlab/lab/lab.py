@@ -13,7 +13,6 @@ class Lab(Source):
 
     source = "lab"
     events_source = "lab"
-    _has_text = True
 
     def _prediction(self, policy: Policy) -> Prediction:
         return shadow(self.shape, policy)

@@ -39,7 +39,7 @@ def open_twin(shape: Shape | str | Sequence[str], policy: Policy | None = None) 
 
 def unit_shape(kinds: Sequence[str]) -> Shape:
     """Return a shape of layer kinds in layer order, at unit prices."""
-    groups = []
+    groups: list[LayerGroup] = []
     for kind in dict.fromkeys(kinds):
         layers = tuple(index for index, one in enumerate(kinds) if one == kind)
         whole = kind in WHOLE_STATE
@@ -61,6 +61,10 @@ def read_shape(name: str) -> Shape:
         return Shape.from_dict({key: value for key, value in data.items() if key != "provenance"})
     except FileNotFoundError:
         known = ", ".join(sorted(one.stem for one in folder.glob("*.json")))
-        raise BadValue(what=f"there is no shape {name!r}", why=f"the shipped shapes are {known}", hint="name one of these or give a .json file of a shape") from None
+        raise BadValue(
+            what=f"there is no shape {name!r}",
+            why=f"the shipped shapes are {known}",
+            hint="name one of these or give a .json file of a shape",
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UnreadableInput(what=f"{name} holds no shape", why=str(error), hint="write one with Shape.to_dict() as JSON") from None

@@ -30,10 +30,12 @@ class Source:
     Attributes:
         source: What a recording's manifest calls it.
         events_source: What its events call it; predictions are called `twin`.
+        has_text: Its replies are text.
     """
 
     source = ""
     events_source = ""
+    has_text = True
 
     def __init__(self, model: Model, policy: Policy) -> None:
         self._model = model
@@ -130,7 +132,7 @@ class Source:
             if isinstance(event, RequestClosed):
                 event.text = "".join(text)
                 prompt, reply = runner.last
-                self._conversations.closed(asked, prompt, reply, event.text if self._has_text else None)
+                self._conversations.closed(asked, prompt, reply, event.text if self.has_text else None)
                 predict(runner, asked, event.stop)
             yield event
         yield from runner.log.drain()
@@ -149,10 +151,6 @@ class Source:
         self._runner = Runner(self._model, policy, Log(self.events_source), checker)
         self._wire(self._runner)
         return self._runner
-
-    @property
-    def _has_text(self) -> bool:
-        raise NotImplementedError
 
     def _wire(self, runner: Runner) -> None:
         """Connect what the model needs to know of a new runner."""

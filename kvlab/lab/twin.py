@@ -25,7 +25,7 @@ class Twin(Source):
 
     source = "twin"
     events_source = "spans"
-    _has_text = False
+    has_text = False
 
     def __init__(self, shape: Shape, policy: Policy | None = None) -> None:
         self._spans = SpanModel(shape)

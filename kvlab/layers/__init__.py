@@ -2,7 +2,8 @@
 
 from kvlab.layers.book import Book
 from kvlab.layers.kv import KVLayers
+from kvlab.layers.layer import Layer
 from kvlab.layers.snapshot import Snapshot
 from kvlab.layers.storage import Store
 
-__all__ = ["Book", "KVLayers", "Snapshot", "Store"]
+__all__ = ["Book", "KVLayers", "Layer", "Snapshot", "Store"]

@@ -44,9 +44,7 @@ class Book:
         """Open a snapshot that owns `data`."""
         snapshot = self._opened(group, start, end, "owned")
         snapshot.data, snapshot.counted, snapshot.retained = data, counted, retained
-        self._emit(
-            SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state="owned", counted=counted, retained=retained)
-        )
+        self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state="owned", counted=counted, retained=retained))
         self._ledger.take_snapshot(-1, retained)
         return snapshot
 

@@ -4,17 +4,15 @@ The model sees these objects unmodified; this store moves their offset, and copi
 Invariant: an owned copy shares no buffer with anything (`mx.array(slice)` copies for sure; other calls may share).
 """
 
+# pyright: standard
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 import mlx.core as mx
 
 from kvlab.shape import LayerGroup
-
-if TYPE_CHECKING:
-    from mlx_lm.models.cache import KVCache
 
 Pairs: TypeAlias = list[tuple[mx.array, mx.array]]
 """Keys and values of each layer, as [1, heads, tokens, dim]."""
@@ -25,12 +23,12 @@ class MLXKVStore:
 
     Attributes:
         group: Kind, layers and prices.
-        caches: The mlx-lm objects, one a layer.
+        caches: The mlx-lm `KVCache` objects, one a layer.
     """
 
     __slots__ = ("caches", "group")
 
-    def __init__(self, group: LayerGroup, caches: Sequence[KVCache]) -> None:
+    def __init__(self, group: LayerGroup, caches: Sequence[Any]) -> None:
         self.group = group
         self.caches = list(caches)
 

@@ -22,13 +22,17 @@ class Store(Protocol):
     group: LayerGroup
 
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """Tokens the live buffers hold."""
+        ...
 
     @offset.setter
     def offset(self, value: int) -> None: ...
 
     @property
-    def capacity(self) -> int: ...
+    def capacity(self) -> int:
+        """Tokens the live buffers have room for."""
+        ...
 
     def copy(self, start: int, end: int) -> Any:
         """Return an own copy of slots [start, end); it shares no buffer with anything."""

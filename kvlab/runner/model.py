@@ -41,9 +41,17 @@ class Model(Protocol):
     name: str
     shape: Shape
     stop_tokens: frozenset[int]
-    stores: Sequence[Store]
-    meter: Meter
     origin: dict[str, str]
+
+    @property
+    def stores(self) -> Sequence[Store]:
+        """Its live buffers."""
+        ...
+
+    @property
+    def meter(self) -> Meter:
+        """What reads the allocator."""
+        ...
 
     def encode(self, request: Request) -> list[int]:
         """Return the prompt's token ids: `request.tokens`, its plain prompt, or its messages through the chat template.

@@ -7,7 +7,7 @@ before every forward the layers are told the range it writes; a request cut shor
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from kvlab.allocator import Ledger
 from kvlab.cache import PrefixCache, Session, capture_offsets
@@ -41,7 +41,7 @@ class Runner:
         self._checker = checker
         self._requests = 0
         self._cancelled = False
-        self.cache.ledger.load(policy.clear_pool_after_load)
+        self.cache.ledger.load(clear_pool=policy.clear_pool_after_load)
         self.cache.read_bytes("load")
 
     def cancel(self) -> None:
@@ -81,7 +81,11 @@ class Runner:
         tokens = self.model.encode(request)
         context = self.model.shape.context
         if not tokens:
-            raise BadValue(what=f"request {request.label or 'without a label'} has an empty prompt", why="a model needs at least one token", hint="give a prompt")
+            raise BadValue(
+                what=f"request {request.label or 'without a label'} has an empty prompt",
+                why="a model needs at least one token to go on from",
+                hint="give tokens, a prompt or messages",
+            )
         if context and len(tokens) > context:
             raise BadValue(
                 what=f"the prompt has {len(tokens)} tokens",
@@ -115,7 +119,7 @@ class Runner:
             at = edge
             self._cancelled = self._cancelled or (request.cancel_after is not None and at >= request.cancel_after)
 
-    def _decode(self, session: Session, request: Request, reply: list[int], timing: Timing) -> Iterator[Event]:
+    def _decode(self, session: Session, request: Request, reply: list[int], timing: Timing) -> Generator[Event, None, str]:
         limit = request.max_new if request.generated is None else len(request.generated)
         room = self.model.shape.context - len(session.tokens) if self.model.shape.context else limit
         ends = self.model.stop_tokens if request.generated is None and not request.ignore_stop else frozenset[int]()

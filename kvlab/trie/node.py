@@ -30,14 +30,14 @@ class Node:
 
     __slots__ = ("active", "children", "counted", "edge", "end", "id", "parent", "queued", "sibling", "snapshots", "used", "user")
 
-    def __init__(self, number: int, parent: Node | None, edge: bytes, end: int, user: bool = False) -> None:
+    def __init__(self, number: int, parent: Node | None, edge: bytes, end: int) -> None:
         self.id = number
         self.parent = parent
         self.children: dict[int, Node] = {}
         self.sibling: Node | None = None
         self.edge = edge
         self.end = end
-        self.user = user
+        self.user = False
         self.used = 0
         self.active = False
         self.snapshots: list[Any] = []

@@ -51,13 +51,13 @@ class Trie:
                 break
         return Match(path, at)
 
-    def append(self, parent: Node, edge: bytes, user: bool = False) -> Node:
+    def append(self, parent: Node, edge: bytes) -> Node:
         """Add a leaf below `parent` whose first key no child of `parent` has, and return it."""
-        node = Node(self._next, parent, edge, parent.end + len(edge) // WIDTH, user)
+        node = Node(self._next, parent, edge, parent.end + len(edge) // WIDTH)
         self._next += 1
         self.nodes += 1
         parent.children[first_key(edge)] = node
-        self._emit(NodeBorn(node=node.id, parent=parent.id, start=parent.end, end=node.end, user=user))
+        self._emit(NodeBorn(node=node.id, parent=parent.id, start=parent.end, end=node.end))
         return node
 
     def split(self, node: Node, at: int) -> Node:

@@ -61,7 +61,9 @@ def test_lazy_overwrite_in_both_arms() -> None:
     assert violations(control).height == work.expected["control_violations"]
 
 
-@pytest.mark.parametrize("choices", [{}, {"protect": "active_path"}, {"mid_edge": "drop", "budget_bytes": 10**9}, {"snapshots": "eager"}, {"budget_counts": "resident"}])
+@pytest.mark.parametrize(
+    "choices", [{}, {"protect": "active_path"}, {"mid_edge": "drop", "budget_bytes": 10**9}, {"snapshots": "eager"}, {"budget_counts": "resident"}]
+)
 def test_random_sequences_break_no_rule(choices: dict[str, str]) -> None:
     for seed in range(12):
         rng = random.Random(seed)

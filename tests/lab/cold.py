@@ -36,7 +36,7 @@ class Watched(MLXModel):
     def decode(self, token: int) -> int:
         logits = self.logits((token,))
         self.seen.append(np.array(logits))
-        return next(self._replies, int(mx.argmax(logits).item()))
+        return next(self._replies, int(np.array(logits).argmax()))
 
 
 @dataclass

@@ -106,9 +106,7 @@ def test_a_prompt_that_cannot_run(request_: Request, message: str) -> None:
 def test_sampling_is_repeatable_by_its_seed() -> None:
     source = Lab(random_llama(), SHORT)
     hot = Request(tokens=tuple(range(9)), max_new=12, sampling=Sampling(temperature=1.0, seed=3))
-    replies = []
-    for _ in range(2):
-        replies.append([event.token for event in source.step(hot) if isinstance(event, TokenOut)])
+    replies = [[event.token for event in source.step(hot) if isinstance(event, TokenOut)] for _ in range(2)]
     greedy = [event.token for event in source.step(Request(tokens=tuple(range(9)), max_new=12)) if isinstance(event, TokenOut)]
     assert replies[0] == replies[1] != greedy
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import mlx.core as mx
+import numpy as np
 import pytest
 from mlx_lm.models.cache import KVCache
 
@@ -52,7 +53,8 @@ def make(storage: str, policy: Policy) -> Bench:
     book = Book(Ledger(SpanMeter(0), log.append), log.append)
     if storage == "spans":
         spans = SpanKVStore(GROUP)
-        return Bench(KVLayers(0, spans, policy, book), book, lambda values: write_spans(spans, values), lambda a, b: [run.writer for run in read_spans(spans, a, b)])
+        layers = KVLayers(0, spans, policy, book)
+        return Bench(layers, book, lambda values: write_spans(spans, values), lambda a, b: [run.writer for run in read_spans(spans, a, b)])
     caches = [KVCache(), KVCache()]
     store = MLXKVStore(GROUP, caches)
     return Bench(KVLayers(0, store, policy, book), book, lambda values: write_arrays(caches, values), lambda a, b: read_arrays(caches, a, b))
@@ -80,9 +82,8 @@ def write_arrays(caches: list[KVCache], values: list[int]) -> None:
 
 def read_arrays(caches: list[KVCache], start: int, end: int) -> list[int]:
     for cache in caches:
-        assert mx.array_equal(cache.keys[..., start:end, :], -cache.values[..., start:end, :])
-    rows = caches[1].keys[0, 0, start:end, 0]
-    return [int(value) for value in rows.tolist()]
+        assert np.array_equal(np.array(cache.keys)[..., start:end, :], -np.array(cache.values)[..., start:end, :])
+    return np.array(caches[1].keys)[0, 0, start:end, 0].astype(int).tolist()
 
 
 def test_27_a_snapshot_needs_its_base(bench: Bench) -> None:

@@ -121,7 +121,7 @@ def test_26_only_a_leaf_can_be_removed() -> None:
     trie, _ = trie_of([1, 2, 3], [1, 2, 3, 4])
     node = trie.root.children[1]
     for wrong in (trie.root, node):
-        with pytest.raises(ValueError, match="parent|children"):
+        with pytest.raises(ValueError, match=r"parent|children"):
             trie.remove(wrong)
     leaf = node.children[4]
     assert trie.remove(leaf) is node

@@ -1,0 +1,74 @@
+"""Layer: what the cache asks of the rules of one layer group. `can_x` asks and changes nothing; `x` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from kvlab.layers.snapshot import Snapshot
+from kvlab.layers.storage import Store
+
+
+class Layer(Protocol):
+    """The rules of one group of layers over its live buffers."""
+
+    @property
+    def kind(self) -> str:
+        """The layer kind (`kvlab.shape.KINDS`)."""
+        ...
+
+    @property
+    def rewinds(self) -> bool:
+        """Any offset up to the live one can be rewound to."""
+        ...
+
+    @property
+    def store(self) -> Store:
+        """The live buffers."""
+        ...
+
+    @property
+    def lazies(self) -> Mapping[int, Snapshot]:
+        """The snapshots that are still an index into the live buffers, by id."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """Tokens the live buffers hold."""
+        ...
+
+    def will_write(self, tokens: int) -> None:
+        """Get ready for a write of `tokens` at the offset."""
+        ...
+
+    def snapshot(self, start: int) -> Snapshot | None:
+        """Return a snapshot of [start, offset); None when it would hold nothing."""
+        ...
+
+    def can_restore(self, snapshot: Snapshot | None, target: int) -> bool:
+        """Whether `restore` would bring the live buffers to `target`."""
+        ...
+
+    def restore(self, snapshot: Snapshot | None, target: int) -> bool:
+        """Bring the live buffers to `target`, from `snapshot` or by rewinding; False, with nothing changed, when that cannot be."""
+        ...
+
+    def split(self, snapshot: Snapshot, at: int) -> tuple[Snapshot | None, Snapshot | None]:
+        """Cut a snapshot at offset `at`."""
+        ...
+
+    def merge(self, first: Snapshot | None, second: Snapshot | None) -> Snapshot | None:
+        """Join the snapshots of a node and of its only child, and close both."""
+        ...
+
+    def close(self, snapshot: Snapshot) -> None:
+        """End a snapshot."""
+        ...
+
+    def level(self) -> None:
+        """Bring every layer of the group to the lowest offset of them."""
+        ...
+
+    def free(self) -> None:
+        """Let the live buffers go."""
+        ...
