@@ -20,15 +20,18 @@ from kvlab.recording import Recording
 __all__ = ["Evidence", "Finding", "Findings", "budget_or_leak", "diagnose", "do_the_parts_add_up", "is_the_answer_right", "why_not_reused"]
 
 
-def diagnose(recording: Recording) -> Findings:
-    """Return the answers to all questions about a recording; one that cannot be answered says what to record."""
-    questions = (budget_or_leak, why_not_reused, is_the_answer_right, do_the_parts_add_up)
-    return Findings(tuple(question(recording) for question in questions))
+def diagnose(recording: Recording, *, checked: bool | None = None) -> Findings:
+    """Return the answers to all questions about a recording; one that cannot be answered says what to record.
+
+    `checked` says whether every restored position was checked; by default the recording is asked.
+    """
+    right = is_the_answer_right(recording, checked=checked)
+    return Findings((budget_or_leak(recording), why_not_reused(recording), right, do_the_parts_add_up(recording)))
 
 
 class _Asked(ModuleType):
-    def __call__(self, recording: Recording) -> Findings:
-        return diagnose(recording)
+    def __call__(self, recording: Recording, *, checked: bool | None = None) -> Findings:
+        return diagnose(recording, checked=checked)
 
 
 # `import kvlab.diagnose` puts this module where the public function `kvlab.diagnose` is expected.

@@ -12,6 +12,7 @@ import polars as pl
 
 from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
 from kvlab.recording import Recording
+from kvlab.recording.readings import observed
 from kvlab.units import KIB, binary
 
 QUESTION = "do_the_parts_add_up"
@@ -68,8 +69,7 @@ def _counted_by_snapshots(recording: Recording) -> list[dict[str, int]]:
     spans = recording.spans.filter(pl.col("node").is_not_null() & pl.col("counted").is_not_null())
     if not spans.height or policy.get("budget_counts") == "resident":
         return []
-    is_observed = pl.lit(value=True) if recording.manifest.source == "twin" else pl.col("source") != "twin"
-    closes = recording.events.filter((pl.col("kind") == "bytes_read") & (pl.col("phase") == "close") & is_observed)
+    closes = observed(recording.events).filter(pl.col("phase") == "close")
     # Bytes that come and go, summed up to each close: one sort instead of a look at every snapshot for every request.
     changes = pl.concat(
         [

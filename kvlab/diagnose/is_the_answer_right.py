@@ -1,6 +1,6 @@
 """Question 6: is the answer right after a hit? A restored position is right if the request that wrote it shares all tokens up to there.
 
-Only a checked recording can tell: `kvlab check`, or a run with `check=True`. Without it there is not enough data: an answer that
+Only a checked recording can tell: `kvlab check`, or a run of the twin with `check=True`. Without it there is not enough data: an answer that
 reads well proves nothing.
 """
 
@@ -18,15 +18,20 @@ MOST_ROWS = 12
 
 
 def was_checked(recording: Recording) -> bool:
-    """Return whether every restored position was checked: the run says so, or it found something."""
-    kinds = (WrongPositions.kind, Violation.kind)
-    return bool(recording.manifest.origin.get("checked")) or not recording.events.filter(pl.col("kind").is_in(kinds)).is_empty()
+    """Return whether every restored position was checked: the run of the twin says so, or it found something.
+
+    On real arrays nobody knows which request wrote a position, so a run of the lab is never taken for checked.
+    """
+    if not recording.events.filter(pl.col("kind") == WrongPositions.kind).is_empty():
+        return True
+    found = not recording.events.filter(pl.col("kind") == Violation.kind).is_empty()
+    return recording.manifest.source == "twin" and (found or bool(recording.manifest.origin.get("checked")))
 
 
 def is_the_answer_right(recording: Recording, *, checked: bool | None = None) -> Finding:
     """Answer whether what was restored is what the requests would have computed. `checked` overrides what the recording says of itself."""
     if not (was_checked(recording) if checked is None else checked):
-        return not_enough_data(QUESTION, "Nobody checked the restored positions.", "Run `kvlab check` on the same workload, or lab.run(..., check=True).")
+        return not_enough_data(QUESTION, "Nobody checked the restored positions.", "Run `kvlab check` on the same workload, or twin.run(..., check=True).")
     wrong = recording.events.filter(pl.col("kind") == WrongPositions.kind).select("seq", "request", "group", "layer", "start", "end", "belongs_to")
     restored = recording.requests.select(pl.col("cached").fill_null(0)).to_series()
     requests = wrong.get_column("request").unique().sort().to_list()

@@ -62,12 +62,10 @@ class Series:
     def unexplained(self) -> Values | None:
         """Bytes above the weights that were held, less those a lawful cache holds; None when that is not known.
 
-        A run of the twin holds them back itself: what its snapshots retain but do not count.
+        A run of the twin without its lawful twin beside it still knows what its snapshots retain but do not count.
         """
-        if self.from_twin:
-            return self.snapshots - self.counted
         if self.predicted_counted is None or self.predicted_live is None:
-            return None
+            return self.snapshots - self.counted if self.from_twin else None
         return self.live + self.snapshots + self.unattributed - self.predicted_counted - self.predicted_live
 
 
@@ -103,6 +101,5 @@ def _values(rows: pl.DataFrame, name: str) -> Values:
 
 
 def _evicted_in(recording: Recording) -> tuple[int, ...]:
-    observed = pl.lit(value=True) if recording.manifest.source == "twin" else pl.col("source") != "twin"
-    requests = recording.events.filter((pl.col("kind") == Evicted.kind) & observed).get_column("request")
+    requests = recording.events.filter(pl.col("kind") == Evicted.kind).get_column("request")
     return tuple(int(request) for request in requests.unique().sort())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 QUESTIONS: tuple[str, ...] = (
-    "What is the capital of France, and which river runs through the middle of it? Please answer in one short sentence.",
+    "What is the capital of France?",
     "Why does bread dough rise when it is left in a warm kitchen for an hour, and what happens to it if the kitchen is cold?",
     "How can I remove a coffee stain from a white cotton shirt if I only have vinegar, salt and cold water at home?",
     "Name three animals that sleep through the winter, and say in a few words where each of them likes to hide.",

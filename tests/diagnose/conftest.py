@@ -21,7 +21,7 @@ def _recording(rows: Rows, *, source: str = "lab", budget: int = BUDGET, extra: 
     events: list[Event] = []
     seq = itertools.count()
 
-    def add(event: Event, request: int, origin: str = source) -> None:
+    def add(event: Event, request: int, origin: str = "spans" if source == "twin" else source) -> None:
         event.seq, event.request, event.source = next(seq), request, origin
         events.append(event)
 

@@ -90,8 +90,12 @@ def test_growth_that_no_lawful_cache_has_is_a_leak_whoever_holds_it(recording: M
     base = {"snapshots": 0, "unattributed": 0, "live": 5_000}[field]
     for place, row in enumerate(rows):
         row[field] = base + 50_000 * place + (row["counted"] if field == "snapshots" else 0)
-    finding = budget_or_leak(recording(rows))
+    finding = budget_or_leak(recording(rows, origin={"device": "cpu"}))
     assert finding.verdict == "leak"
+    if field == "snapshots":
+        assert finding.numbers["unexplained_bytes"] == 700_000
+        assert finding.numbers["unexplained_beyond_rounding_bytes"] == 700_000 - 9_900
+        return
     assert finding.numbers["unexplained_slope_bytes_per_request"] == 50_000
     assert finding.numbers["unexplained_bytes"] == 700_000
 
@@ -110,13 +114,23 @@ def test_a_leak_of_a_burst_every_fifth_request_is_a_leak(recording: Make, lawful
     assert budget_or_leak(recording(rows)).verdict == "leak"
 
 
-def test_noise_a_warm_up_and_the_allocators_rounding_are_no_leak(recording: Make, lawful: Rows) -> None:
+def test_noise_and_a_warm_up_are_no_leak(recording: Make, lawful: Rows) -> None:
     rows = lawful([2_000_000 * place for place in range(20)])
     for place, row in enumerate(rows):
         row["unattributed"] = (300_000 if place else 0) + (place * 7919) % 4096
-        row["snapshots"] = row["counted"] + 960 * 3 * place
-    finding = budget_or_leak(recording(rows, budget=10**9))
-    assert finding.verdict == "budget_filling"
+    assert budget_or_leak(recording(rows, budget=10**9)).verdict == "budget_filling"
+
+
+@pytest.mark.parametrize(
+    ("device", "share", "verdict"), [("cpu", 0.08, "budget_filling"), ("cpu", 0.5, "leak"), ("gpu", 0.9, "budget_filling"), ("gpu", 3.0, "leak")]
+)
+def test_what_an_allocator_rounds_up_is_no_leak_and_what_it_cannot_is(recording: Make, lawful: Rows, device: str, share: float, verdict: str) -> None:
+    rows = lawful([2_000_000 * place for place in range(20)])
+    for row in rows:
+        row["snapshots"] = round(row["counted"] * (1 + share))
+    finding = budget_or_leak(recording(rows, budget=10**9, origin={"device": device}))
+    assert finding.verdict == verdict
+    assert finding.numbers["unexplained_bytes"] == round(38_000_000 * share)
 
 
 def test_the_twin_knows_a_leak_of_a_single_byte(recording: Make) -> None:

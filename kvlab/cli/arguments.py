@@ -1,0 +1,47 @@
+"""Arguments that several commands share, with the same names and words everywhere."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+
+def workload(parser: argparse.ArgumentParser) -> None:
+    """Add WORKLOAD."""
+    parser.add_argument("workload", metavar="WORKLOAD", help="a name such as unrelated:15, repeat:5, chat:8 or branches:8, or a case file (.json)")
+
+
+def recording(parser: argparse.ArgumentParser) -> None:
+    """Add RECORDING and --salvage."""
+    parser.add_argument("recording", metavar="RECORDING", help="a folder NAME.kvrec, or the same zipped")
+    parser.add_argument("--salvage", action="store_true", help="read what is left of a damaged recording")
+
+
+def policy(parser: argparse.ArgumentParser) -> None:
+    """Add --policy, --set and --budget."""
+    parser.add_argument("--policy", metavar="VERSION", help="behave like this Ollama version (0.30.7 or later), `main` or `kvlab`")
+    parser.add_argument("--set", metavar="FIELD=VALUE", action="append", default=[], dest="choices", help="set one choice of the policy; may be repeated")
+    parser.add_argument("--budget", metavar="BYTES", help="the cache's budget with its unit, such as 8GiB")
+
+
+def out(parser: argparse.ArgumentParser) -> None:
+    """Add --out and --store-text."""
+    parser.add_argument("--out", metavar="NAME.kvrec", help="keep the recording in this folder")
+    parser.add_argument("--store-text", action="store_true", help="keep prompts and answers in the recording")
+
+
+def as_json(parser: argparse.ArgumentParser) -> None:
+    """Add --json."""
+    parser.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """Print a result as JSON on standard output."""
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def shows_progress(args: argparse.Namespace) -> bool:
+    """Return whether a progress bar belongs on the terminal: not beside JSON, not into a file."""
+    return not args.json and sys.stderr.isatty()

@@ -1,0 +1,44 @@
+"""`kvlab check`: the twin with every invariant and every restored position checked after every step."""
+
+from __future__ import annotations
+
+import argparse
+
+from kvlab.cli import arguments
+from kvlab.cli.command import Arguments
+from kvlab.cli.policy_choice import chosen_policy
+from kvlab.cli.twin_choice import open_twin
+from kvlab.workloads import resolve
+
+NAME = "check"
+ABOUT = "run a workload on span counts and check every rule of the cache after every step"
+EXAMPLE = "kvlab check unrelated:15\nkvlab check tests/cases/tokens/lazy_overwrite.json --set copy_before_overwrite=every_append --json"
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    arguments.workload(parser)
+    parser.add_argument("--layers", metavar="KINDS", help="layer kinds in layer order, such as recurrent,kv, at 1 byte a KV token and 10 a state")
+    arguments.policy(parser)
+    parser.add_argument("--out", metavar="NAME.kvrec", help="keep the recording in this folder")
+    arguments.as_json(parser)
+
+
+def run(args: Arguments) -> int:
+    """Check and print; 1 when a rule does not hold."""
+    from kvlab.cli.result_json import result, violations
+    from kvlab.cli.result_text import result_text
+    from kvlab.diagnose import diagnose
+
+    workload = resolve(args.workload)
+    twin = open_twin(workload, layers=args.layers)
+    policy = chosen_policy(twin.policy, workload.policy, args.policy, args.choices, args.budget)
+    recording = twin.run(workload, policy, out=args.out, progress=arguments.shows_progress(args), check=True)
+    findings = diagnose(recording, checked=True)
+    broken = violations(recording)
+    if args.json:
+        arguments.print_json(result(recording, findings))
+    else:
+        print(result_text(recording, findings))
+        print(f"\n{'no rule was broken' if not broken else f'{len(broken)} violations'} in {len(workload)} requests")
+    return 1 if broken else 0

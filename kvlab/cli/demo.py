@@ -1,0 +1,24 @@
+"""`kvlab demo`: the main job, without arguments."""
+
+from __future__ import annotations
+
+import argparse
+
+from kvlab.cli.command import Arguments
+
+NAME = "demo"
+ABOUT = "see a real model fill its prefix cache, request by request, with a verdict and a report"
+EXAMPLE = "kvlab demo\nkvlab demo --out /tmp/first"
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--out", metavar="FOLDER", default=".", help="where demo.kvrec and demo.html are written (default: here)")
+
+
+def run(args: Arguments) -> int:
+    """Tell the story."""
+    from kvlab.studies.demo import demo
+
+    demo(args.out)
+    return 0

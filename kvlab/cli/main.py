@@ -1,0 +1,77 @@
+"""`kvlab`: finds the command, runs it, and turns what went wrong into three lines and an exit code.
+
+0 it did what was asked, 1 a check failed, 2 wrong use, 3 an input that cannot be read, 130 interrupted from the keyboard.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from typing import cast
+
+from kvlab.cli.command import Command
+from kvlab.errors import KvlabError
+
+COMMANDS = ("demo", "run", "twin", "check", "diagnose", "report", "pack", "lab", "doctor", "bench")
+"""The commands, each a module of this package, in the order in which `--help` shows them."""
+
+INTERRUPTED = 130
+OUTPUT_CLOSED = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line (by default that of the process) and return its exit code."""
+    try:
+        args = parser().parse_args(argv)
+    except SystemExit as leaving:
+        # argparse leaves after --help, --version and a wrong use, each with its code
+        return leaving.code if isinstance(leaving.code, int) else 2
+    try:
+        code = cast("int", args.run(args))
+        sys.stdout.flush()
+    except KvlabError as error:
+        print(f"kvlab: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("kvlab: interrupted; what was recorded until here is kept", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # the reader has left; nothing may be written there any more, not even when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OUTPUT_CLOSED
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    whole = argparse.ArgumentParser(
+        prog="kvlab",
+        description="Look inside the prefix cache of a local LLM: real models, every byte with an owner, a verdict.",
+        epilog="Begin with: kvlab demo",
+    )
+    whole.add_argument("--version", action="version", version=f"kvlab {_version()}")
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        command = cast("Command", importlib.import_module(f"kvlab.cli.{name}"))
+        examples = "\n".join(f"  {line}" for line in command.EXAMPLE.splitlines())
+        added = commands.add_parser(
+            command.NAME,
+            help=command.ABOUT,
+            description=command.ABOUT[0].upper() + command.ABOUT[1:] + ".",
+            epilog=f"example:\n{examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.prepare(added)
+        added.set_defaults(run=command.run)
+    return whole
+
+
+def _version() -> str:
+    try:
+        return metadata.version("kvlab")
+    except metadata.PackageNotFoundError:
+        return "of a folder that is not installed"

@@ -1,0 +1,98 @@
+"""The JSON of `run`, `twin` and `check`: keys here are stable; add, do not rename. Bytes are whole bytes, `_s` are seconds.
+
+`reported_bytes` = weights + live + paged out + pool. `paged_out_bytes` is the sum over the trie's snapshots, `counted_bytes` what
+the budget sees; they differ only when the budget counts the live buffers too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from kvlab.diagnose import Findings
+from kvlab.events import Violation, WrongPositions
+from kvlab.recording import Recording
+
+
+def result(recording: Recording, findings: Findings) -> dict[str, Any]:
+    """Return what a run did, as JSON holds it."""
+    manifest = recording.manifest
+    wrong = _wrong_positions(recording)
+    return {
+        "workload": manifest.workload,
+        "model": manifest.model,
+        "policy": manifest.policy,
+        "requests": [_request(row, manifest.policy, wrong.get(row["request"], [])) for row in recording.requests.iter_rows(named=True)],
+        "violations": violations(recording),
+        **findings.to_dict(),
+    }
+
+
+def violations(recording: Recording) -> list[dict[str, Any]]:
+    """Return the invariants that did not hold, in order. Restored positions that are wrong are among them."""
+    rows = recording.events.filter(pl.col("kind") == Violation.kind).select("request", "rule", pl.col("message").alias("detail"))
+    told: list[dict[str, Any]] = rows.to_dicts()
+    named = {row["request"] for row in told if row["rule"] == "restored_right"}
+    for request, found in _wrong_positions(recording).items():
+        if request not in named:
+            told += [{"request": request, "rule": "restored_right", "detail": _words(positions)} for positions in found]
+    return sorted(told, key=lambda row: row["request"])
+
+
+def _words(positions: dict[str, Any]) -> str:
+    start, end = positions["positions"]
+    return f"{positions['kind']} positions [{start}, {end}) belong to request {positions['belongs_to_request']}"
+
+
+def _wrong_positions(recording: Recording) -> dict[int, list[dict[str, Any]]]:
+    """Return, by request, the restored positions that hold what another request wrote; `layer` is the first of its group."""
+    groups = recording.manifest.shape.get("groups", [])
+    found: dict[int, list[dict[str, Any]]] = {}
+    rows = recording.events.filter(pl.col("kind") == WrongPositions.kind)
+    for row in rows.select("request", "group", "layer", "start", "end", "belongs_to").iter_rows(named=True):
+        group = row["group"]
+        found.setdefault(row["request"], []).append(
+            {
+                "layer": groups[group]["layers"][0] if group < len(groups) else group,
+                "kind": row["layer"],
+                "positions": [row["start"], row["end"]],
+                "belongs_to_request": row["belongs_to"],
+            }
+        )
+    return found
+
+
+def _request(row: dict[str, Any], policy: dict[str, Any], wrong: list[dict[str, Any]]) -> dict[str, Any]:
+    was_read = row["counted"] is not None
+    counts_live = policy.get("budget_counts") == "resident"
+    paged_out = row["counted"] - (row["live"] if counts_live else 0) if was_read else None
+    weights = row["retained"] - row["live"] - row["snapshots"] if was_read else 0
+    told = {
+        "request": row["request"],
+        "label": row["label"],
+        "tokens": row["tokens"],
+        "matched": row["matched"],
+        "cached": row["cached"],
+        "left": row["left"],
+        "nodes": row["nodes"],
+        "paged_out_bytes": paged_out,
+        "counted_bytes": row["counted"],
+        "live_bytes": row["live"],
+        "retained_bytes": row["retained"],
+        "active_bytes": row["active"],
+        "unattributed_bytes": row["unattributed"],
+        "peak_bytes": row["peak"],
+        "pool_bytes": row["pool"],
+        "reported_bytes": weights + row["live"] + paged_out + (row["pool"] or 0) if paged_out is not None else None,
+        "generated": row["generated"],
+        "stop": row["stop"],
+        "ttft_s": row["ttft_s"],
+        "prefill_s": row["prefill_s"],
+        "decode_s": row["decode_s"],
+        "reason": row["reason"],
+        "limiting_layer": row["limiting_layer"],
+        "warnings": row["warnings"],
+        "wrong_positions": wrong,
+    }
+    return told | ({"text": row["text"]} if row["text"] is not None else {})

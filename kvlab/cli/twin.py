@@ -1,0 +1,42 @@
+"""`kvlab twin`: a workload on span counts, for any shape at any scale."""
+
+from __future__ import annotations
+
+import argparse
+
+from kvlab.cli import arguments
+from kvlab.cli.command import Arguments
+from kvlab.cli.policy_choice import chosen_policy
+from kvlab.cli.twin_choice import open_twin
+from kvlab.workloads import resolve
+
+NAME = "twin"
+ABOUT = "run a workload on span counts: no model, every byte to the byte"
+EXAMPLE = "kvlab twin unrelated:60 --budget 100MiB\nkvlab twin my_case.json --policy 0.33.0 --json"
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    arguments.workload(parser)
+    parser.add_argument("--shape", metavar="SHAPE", help="a shipped shape or a shape's .json file; by default the case's own, else smollm2")
+    arguments.policy(parser)
+    arguments.out(parser)
+    arguments.as_json(parser)
+
+
+def run(args: Arguments) -> int:
+    """Run it and print."""
+    import kvlab
+    from kvlab.cli.result_json import result
+    from kvlab.cli.result_text import result_text
+
+    workload = resolve(args.workload)
+    twin = open_twin(workload, shape=args.shape)
+    policy = chosen_policy(twin.policy, workload.policy, args.policy, args.choices, args.budget)
+    recording = twin.run(workload, policy, store_text=args.store_text, out=args.out, progress=arguments.shows_progress(args))
+    findings = kvlab.diagnose(recording)
+    if args.json:
+        arguments.print_json(result(recording, findings))
+    else:
+        print(result_text(recording, findings))
+    return 0

@@ -1,0 +1,187 @@
+"""The runner's price: 512 prompt tokens and 64 new ones, every instrument on, against mlx-lm's own generation.
+
+Both sides run the same net with the same prefill chunk from an empty cache, in turn, after one unmeasured round each; the
+median of the rounds counts. kvlab's side is a whole `Lab.run`: trie, events, ledger, the twin beside it, a recording on disk.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kvlab.errors import BadValue
+from kvlab.workloads import Request, Workload
+from kvlab.workloads.questions import QUESTIONS
+
+if TYPE_CHECKING:
+    from kvlab.lab.lab import Lab
+    from kvlab.models.loaded import Loaded
+
+PROMPT_TOKENS = 512
+NEW_TOKENS = 64
+BAR = 0.95
+"""The share of mlx-lm's speed below which the bench fails."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """One side's seconds: of each round, and its median's tokens (prompt and new) per second."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median_s(self) -> float:
+        """The median of the rounds, in seconds."""
+        return statistics.median(self.seconds)
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Prompt and new tokens per second."""
+        return (PROMPT_TOKENS + NEW_TOKENS) / self.median_s
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What was measured: both sides, their ratio, and on what machine."""
+
+    kvlab: Speed
+    mlx_lm: Speed
+    model: str
+    prefill_chunk: int
+    machine: dict[str, Any]
+
+    @property
+    def ratio(self) -> float:
+        """kvlab's speed as a share of mlx-lm's."""
+        return self.mlx_lm.median_s / self.kvlab.median_s
+
+    @property
+    def is_fast_enough(self) -> bool:
+        """Whether the ratio is at or above `BAR`."""
+        return self.ratio >= BAR
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the measurement as JSON holds it."""
+        return {
+            "bench": "runner",
+            "model": self.model,
+            "prompt_tokens": PROMPT_TOKENS,
+            "new_tokens": NEW_TOKENS,
+            "prefill_chunk": self.prefill_chunk,
+            "kvlab_s": list(self.kvlab.seconds),
+            "mlx_lm_s": list(self.mlx_lm.seconds),
+            "kvlab_median_s": self.kvlab.median_s,
+            "mlx_lm_median_s": self.mlx_lm.median_s,
+            "ratio": self.ratio,
+            "bar": BAR,
+            "passed": self.is_fast_enough,
+            "machine": self.machine,
+        }
+
+
+def measure(model: str = "smollm2", rounds: int = 5, say: Say | None = None) -> Bench:
+    """Measure both sides in turn.
+
+    Raises:
+        BadValue: `rounds` is below 1, or the model is unknown.
+    """
+    if rounds < 1:
+        raise BadValue(what=f"--rounds {rounds} measures nothing", why="each side runs at least once", hint="use 5")
+    loaded, lab = _open(model)
+    tokens = _prompt(loaded)
+    ours = _Ours(lab, tokens)
+    theirs = _Theirs(loaded, tokens, lab.policy.prefill_chunk)
+    for side in (ours, theirs):
+        side()
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for number in range(rounds):
+        for taken, side in zip(seconds, (ours, theirs), strict=True):
+            taken.append(_seconds(side))
+        if say is not None:
+            say(f"round {number + 1}: kvlab {seconds[0][-1]:.2f} s, mlx_lm {seconds[1][-1]:.2f} s")
+    return Bench(Speed(tuple(seconds[0])), Speed(tuple(seconds[1])), model, lab.policy.prefill_chunk, _machine(lab))
+
+
+def as_text(seen: Bench) -> str:
+    """Return the measurement as a small table for a terminal."""
+    machine = ", ".join(f"{name} {value}" for name, value in seen.machine.items())
+    rows = [
+        f"{PROMPT_TOKENS} prompt + {NEW_TOKENS} new tokens, {seen.model}, prefill chunk {seen.prefill_chunk}, median of {len(seen.kvlab.seconds)}",
+        f"{'':<24}{'seconds':>10}{'tokens/s':>12}",
+        f"{'kvlab, instruments on':<24}{seen.kvlab.median_s:>10.2f}{seen.kvlab.tokens_per_s:>12.1f}",
+        f"{'mlx_lm.stream_generate':<24}{seen.mlx_lm.median_s:>10.2f}{seen.mlx_lm.tokens_per_s:>12.1f}",
+        f"ratio {seen.ratio:.3f} ({'at or above' if seen.is_fast_enough else 'BELOW'} the bar of {BAR})",
+        f"machine: {machine}",
+    ]
+    return "\n".join(rows)
+
+
+class _Ours:
+    def __init__(self, lab: Lab, tokens: tuple[int, ...]) -> None:
+        self._lab = lab
+        self._workload = Workload(name="bench", requests=(Request(label="bench", tokens=tokens, max_new=NEW_TOKENS, ignore_stop=True),))
+
+    def __call__(self) -> None:
+        self._lab.run(self._workload, progress=False)
+
+
+class _Theirs:
+    def __init__(self, loaded: Loaded, tokens: tuple[int, ...], chunk: int) -> None:
+        # The peer is measured, not used: by name, so that no floor depends on it.
+        self._generate: Any = importlib.import_module("mlx_lm").stream_generate
+        self._loaded = loaded
+        self._tokens = list(tokens)
+        self._chunk = chunk
+
+    def __call__(self) -> None:
+        wrapper: Any = self._loaded.tokenizer.wrapper
+        stops = wrapper.eos_token_ids
+        wrapper.eos_token_ids = None
+        try:
+            for _ in self._generate(self._loaded.net, wrapper, self._tokens, max_tokens=NEW_TOKENS, prefill_step_size=self._chunk):
+                pass
+        finally:
+            wrapper.eos_token_ids = stops
+
+
+def _open(model: str) -> tuple[Loaded, Lab]:
+    from kvlab.lab.lab import Lab, default_policy
+    from kvlab.models.mlx_model import MLXModel
+    from kvlab.models.open import load_net
+
+    loaded = load_net(model)
+    wrapped = MLXModel(model, loaded.net, loaded.tokenizer, context=loaded.context, origin=loaded.origin)
+    policy = default_policy(wrapped.origin.get("device", ""))
+    return loaded, Lab(wrapped, policy)
+
+
+def _prompt(loaded: Loaded) -> tuple[int, ...]:
+    tokens = loaded.tokenizer.wrapper.encode(" ".join(QUESTIONS))
+    return tuple(int(token) for token in tokens[:PROMPT_TOKENS])
+
+
+def _seconds(side: Callable[[], None]) -> float:
+    begun = time.perf_counter()
+    side()
+    return time.perf_counter() - begun
+
+
+def _machine(lab: Lab) -> dict[str, Any]:
+    from kvlab.models import blas, precision
+
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "device": precision.device(),
+        "blas": blas.status().used,
+        "weights_bytes": lab.shape.weights_bytes,
+    }

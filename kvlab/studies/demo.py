@@ -1,0 +1,126 @@
+"""The demo: a real model fills its prefix cache request by request; the budget stops it, and kvlab says so.
+
+One story: 15 unrelated questions to the embedded model, under a budget that about ten of them fill. Answers are printed, never stored.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from kvlab.diagnose import Finding, diagnose
+from kvlab.errors import UnreadableInput
+from kvlab.events import Event, RequestClosed
+from kvlab.recording import Recording
+from kvlab.studies.request_rows import RowsAsTheyCome, unit_for
+from kvlab.units import binary
+from kvlab.workloads import Workload, unrelated
+
+MODEL = "smollm2"
+REQUESTS = 15
+BUDGET_TOKENS = 512
+"""The budget is what this many tokens count for, in whatever number type the model runs here: ten questions and their answers."""
+
+RECORDING = "demo.kvrec"
+REPORT = "demo.html"
+
+_OPENING = """\
+A chat server keeps what it computed for old prompts, in case a new one begins the same way: its prefix cache. Below, 15 unrelated
+questions go to a real model, {model}, under today's upstream rules and a small budget of {budget}. Each leaves a branch in the
+cache's trie; watch `counted`. A row a request; `matched` tokens were found in the trie, `cached` restored, `left` computed anew.
+"""
+
+_CLOSING = """\
+What next
+  open {report} in a browser: the same run, drawn, with no network needed
+  kvlab diagnose {recording}        every question, with what would refute the answer
+  kvlab run unrelated:15 --budget 12MiB     half the budget: the plateau halves too
+  kvlab lab                         the notebooks
+"""
+
+
+class Answers:
+    """Keeps the answers of a run in mind while it goes on; they are not stored."""
+
+    def __init__(self) -> None:
+        self.texts: dict[int, str] = {}
+
+    def see(self, event: Event) -> None:
+        """Take one event of the run."""
+        if isinstance(event, RequestClosed) and event.text:
+            self.texts[event.request] = event.text.strip()
+
+
+def demo(folder: str | Path = ".", write: Callable[[str], None] = print, requests: int = REQUESTS) -> Recording:
+    """Run the demo, write `demo.kvrec` and `demo.html` into `folder`, and return the recording.
+
+    Raises:
+        UnreadableInput: `folder` cannot be written.
+        NotAvailable: the model is not in the cache folder yet and cannot be fetched.
+    """
+    import kvlab
+
+    place = _writable(Path(folder).expanduser())
+    write("Opening the embedded model (the first time it is fetched into the cache folder) ...")
+    lab = kvlab.open(MODEL)
+    budget = BUDGET_TOKENS * lab.shape.bytes_per_token
+    write("\n" + _OPENING.format(model=f"SmolLM2 ({binary(lab.shape.weights_bytes)} of weights here)", budget=binary(budget)))
+    workload, answers = unrelated(requests), Answers()
+    rows = RowsAsTheyCome(unit_for(lab.shape.weights_bytes), write)
+
+    def each(event: Event) -> None:
+        answers.see(event)
+        rows.see(event)
+
+    begun = time.perf_counter()
+    recording = lab.run(workload, lab.policy.replace(budget_bytes=budget), out=str(place / RECORDING), progress=False, each=each)
+    seconds = time.perf_counter() - begun
+    findings = diagnose(recording)
+    write("\n" + _verdict(findings.about("budget_or_leak")))
+    write("\n" + _answer(workload, answers))
+    from kvlab.views.report import write_report
+
+    report = write_report(recording, place / REPORT, findings)
+    write(f"\nThe run took {seconds:.0f} s. Written: {report.name} and {RECORDING} in {place.resolve()}\n")
+    write(_CLOSING.format(report=REPORT, recording=RECORDING))
+    return recording
+
+
+def _writable(folder: Path) -> Path:
+    """Return `folder`, made if it is not there; told before the model is opened."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".{RECORDING}.probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UnreadableInput(
+            what=f"the demo cannot write into {folder}",
+            why=error.strerror or str(error),
+            hint="name a folder that can be written: kvlab demo --out FOLDER",
+        ) from None
+    return folder
+
+
+def _verdict(finding: Finding) -> str:
+    lines = [f"Verdict: {finding.verdict} (confidence {finding.confidence})", *textwrap.wrap(finding.summary, 120, initial_indent="  ", subsequent_indent="  ")]
+    figures = (
+        ("plateau predicted", "predicted_plateau_bytes", "weights + live + budget"),
+        ("plateau observed", "observed_plateau_bytes", "the allocator's active bytes, median from then on"),
+        ("plateau of the twin", "twin_plateau_bytes", "the same requests on span counts"),
+    )
+    for title, name, about in figures:
+        value = finding.numbers.get(name)
+        if isinstance(value, int):
+            lines.append(f"  {title:<20} {binary(value):>12}   {about}")
+    reached = finding.numbers.get("plateau_reached_at_request")
+    if reached is not None:
+        lines.append(f"  {'reached at request':<20} {reached:>12}")
+    return "\n".join(lines)
+
+
+def _answer(workload: Workload, answers: Answers) -> str:
+    question = workload.requests[0].messages[-1][1]
+    return f"And it is a real model. Asked: {question}\nIt said: {answers.texts.get(1, '(nothing)')}"
