@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvlab.diagnose import Findings
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.units import binary
-from kvlab.views.tables import FindingsLike, last_bytes, readings
+from kvlab.views.tables import last_bytes, readings
 
 
 def policy_words(choices: dict[str, Any]) -> str:
@@ -35,7 +36,7 @@ def summary(recording: Recording) -> list[tuple[str, str]]:
     return [*lines, ("warnings", str(warnings))] if warnings else lines
 
 
-def verdict_words(findings: FindingsLike | None) -> str:
+def verdict_words(findings: Findings | None) -> str:
     """Return the first finding as `question: verdict - summary`; "" when there is none."""
     if findings is None or not findings.findings:
         return ""
@@ -43,7 +44,7 @@ def verdict_words(findings: FindingsLike | None) -> str:
     return f"{first.question}: {first.verdict} - {first.summary}"
 
 
-def card(recording: Recording, findings: FindingsLike | None = None) -> str:
+def card(recording: Recording, findings: Findings | None = None) -> str:
     """Return the summary of a recording as text, with the first finding's verdict when findings are given."""
     lines = [*summary(recording), *([("verdict", words)] if (words := verdict_words(findings)) else [])]
     return "\n".join(["Recording", *(f"  {name:<10}  {words}" for name, words in lines)])

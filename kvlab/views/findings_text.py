@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvlab.diagnose import Finding, Findings
 from kvlab.units import binary
-from kvlab.views.tables import FindingLike, FindingsLike
 
 
 def number_words(name: str, value: Any) -> str:
-    """Return a figure with its unit: `bytes` in its name means bytes, a whole number gets separators."""
+    """Return a figure with its unit: `_bytes` in its name means bytes, a whole number gets separators."""
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        return ", ".join(number_words(name, item) for item in value)  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if name == "bytes" or name.endswith("_bytes") or "_bytes_" in name:
+    if "bytes" in name.split("_"):
         return binary(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def finding_text(finding: FindingLike) -> str:
+def finding_text(finding: Finding) -> str:
     """Return one finding as text."""
     lines = [f"{finding.question}: {finding.verdict} ({finding.confidence} confidence)", f"  {finding.summary}"]
     width = max((len(name) for name in finding.numbers), default=0)
@@ -25,6 +29,6 @@ def finding_text(finding: FindingLike) -> str:
     return "\n".join([*lines, f"  refuted by: {finding.refuted_by}"] if finding.refuted_by else lines)
 
 
-def findings_text(findings: FindingsLike) -> str:
+def findings_text(findings: Findings) -> str:
     """Return all findings as text."""
     return "\n\n".join(finding_text(finding) for finding in findings.findings) or "no findings"

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-ROWS = 4500
+ROWS = 2500
 """A chart takes at most this many intervals; above, moments are thinned out."""
 
 FAR = 2**53

@@ -17,16 +17,25 @@ from kvlab.views.tables import moments
 
 @dataclass(slots=True)
 class Live:
-    """Whether charts answer with a widget."""
+    """Whether charts answer with a widget, and which theme and renderer were in use before."""
 
     on: bool = False
+    theme: str = "default"
+    renderer: str = "default"
 
 
 LIVE = Live()
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+# Altair's own types are partial here, or narrower than what it takes
+_ALTAIR: Any = alt
+
 
 def turn_on() -> None:
     """Show charts as widgets from now on, drawn offline, with the kvlab theme."""
+    if not LIVE.on:
+        LIVE.theme, LIVE.renderer = alt.theme.active, alt.renderers.active
     alt.JupyterChart.enable_offline()
     alt.theme.enable(theme.NAME)
     alt.renderers.enable("jupyter", offline=True)
@@ -34,9 +43,10 @@ def turn_on() -> None:
 
 
 def turn_off() -> None:
-    """Show charts as PNG and text only, with Altair's own theme and renderer."""
-    alt.theme.enable("default")
-    alt.renderers.enable("default")
+    """Show charts as PNG and text only, with the theme and the renderer that were in use before."""
+    if LIVE.on:
+        _ALTAIR.theme.enable(LIVE.theme)
+        alt.renderers.enable(LIVE.renderer)
     LIVE.on = False
 
 
@@ -44,7 +54,7 @@ def slider(recording: Any) -> alt.Parameter:
     """Return the parameter `at` over the events of a recording, bound to a slider that the keyboard reaches."""
     seqs: list[int] = moments(recording).get_column("seq").to_list()
     first, last = (seqs[0], seqs[-1]) if seqs else (0, 0)
-    return alt.param(name="at", value=last, bind=alt.binding_range(min=first, max=last, step=1, name="event "))
+    return alt.param(name="at", value=last, bind=_ALTAIR.binding_range(min=first, max=last, step=1, name="event "))
 
 
 def widget(chart: Any) -> dict[str, Any]:
@@ -54,8 +64,6 @@ def widget(chart: Any) -> dict[str, Any]:
     """
     if not LIVE.on:
         return {}
-    with alt.data_transformers.disable_max_rows():
-        made: Any = alt.JupyterChart(chart, embed_options={"actions": False})
-    bundle: Any = made._repr_mimebundle_()  # noqa: SLF001  # the one way to take a widget's bundle
-    data: dict[str, Any] = bundle[0] if isinstance(bundle, tuple) else bundle
-    return {mime: value for mime, value in data.items() if mime.startswith("application/vnd.jupyter.widget")}
+    made = _ALTAIR.JupyterChart(chart, embed_options={"actions": False})
+    data, _metadata = made._repr_mimebundle_()
+    return {WIDGET: data[WIDGET]}

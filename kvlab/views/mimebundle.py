@@ -11,9 +11,11 @@ from typing import Any
 
 import altair as alt
 
+from kvlab.diagnose import Findings, diagnose
 from kvlab.recording import Moment, Recording
 from kvlab.views import live, static
-from kvlab.views.bytes_chart import bytes_chart, bytes_text
+from kvlab.views.bytes_chart import bytes_chart
+from kvlab.views.bytes_text import bytes_text
 from kvlab.views.card import card
 from kvlab.views.findings_text import findings_text
 from kvlab.views.trie_outline import moment_chart, outline_chart, outline_text
@@ -26,7 +28,7 @@ def mimebundle(obj: Any) -> dict[str, Any]:
     """Return {mime type: data} of a Recording, a Moment or Findings; of anything else its `repr`."""
     text, still, moving = _form(obj)
     failed: list[str] = []
-    bundle: dict[str, Any] = {"text/plain": _attempt(text, failed) or object.__repr__(obj)}
+    bundle: dict[str, Any] = {"text/plain": _attempt(text, failed) or repr(obj)}
     if still is not None and (image := _attempt(lambda: static.png(still()), failed)):
         bundle["image/png"] = image
     if moving is not None and live.LIVE.on:
@@ -43,10 +45,10 @@ def text_form(obj: Any) -> str:
 
 def _form(obj: Any) -> Form:
     if isinstance(obj, Recording):
-        return lambda: card(obj) + "\n\n" + bytes_text(obj), lambda: bytes_chart(obj), lambda: _together(obj)
+        return lambda: card(obj, diagnose(obj)) + "\n\n" + bytes_text(obj), lambda: bytes_chart(obj), lambda: _together(obj)
     if isinstance(obj, Moment):
         return lambda: outline_text(obj), lambda: moment_chart(obj), lambda: moment_chart(obj)
-    if hasattr(obj, "findings"):
+    if isinstance(obj, Findings):
         return lambda: findings_text(obj), None, None
     return lambda: repr(obj), None, None
 
@@ -54,7 +56,8 @@ def _form(obj: Any) -> Form:
 def _together(recording: Recording) -> alt.VConcatChart:
     """Bytes and trie under one slider: one time variable drives both."""
     at = live.slider(recording)
-    return alt.vconcat(bytes_chart(recording, at), outline_chart(recording, at), spacing=24).resolve_scale(color="independent")
+    both: Any = alt.vconcat(bytes_chart(recording, at), outline_chart(recording, at), spacing=24)
+    return both.resolve_scale(color="independent", fill="independent", stroke="independent")
 
 
 def _attempt(make: Callable[[], Any], failed: list[str]) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 
 from kvlab.recording import Moment
 
-
 WEIGHT = ("view", "owned", "lazy")
 """States of a node's snapshots, the one worth seeing first: a node with any `view` is drawn as view."""
 

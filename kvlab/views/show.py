@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
+from kvlab.diagnose import Findings
 from kvlab.recording import Recording
+from kvlab.views.bytes_text import bytes_text
 from kvlab.views.card import card
-from kvlab.views.bytes_chart import bytes_text
 from kvlab.views.findings_text import findings_text
 from kvlab.views.mimebundle import text_form
 from kvlab.views.spans_chart import spans_text
-from kvlab.views.tables import FindingsLike
 from kvlab.views.trie_outline import outline_text
 
 
-def show(obj: Any, findings: FindingsLike | None = None) -> None:
+def show(obj: Any, findings: Findings | None = None) -> None:
     """Show a Recording, Moment or Findings: rich inside a notebook, else as text on standard output.
 
     Args:
@@ -23,16 +24,13 @@ def show(obj: Any, findings: FindingsLike | None = None) -> None:
         findings: Shown after a recording, its first verdict also in the card.
     """
     if in_notebook():
-        from IPython.display import display
-
-        display(obj)
-        if findings is not None:
-            display(findings)
+        shown: Any = import_module("IPython.display")
+        shown.display(*(item for item in (obj, findings) if item is not None))
         return
     sys.stdout.write(as_text(obj, findings) + "\n")
 
 
-def as_text(obj: Any, findings: FindingsLike | None = None) -> str:
+def as_text(obj: Any, findings: Findings | None = None) -> str:
     """Return what `show` writes to a terminal."""
     if not isinstance(obj, Recording):
         return text_form(obj)

@@ -13,6 +13,9 @@ from kvlab.units import binary
 from kvlab.views import text_table, theme
 from kvlab.views.intervals import FAR, ROWS, alive
 from kvlab.views.spans_rows import group_labels, with_lanes
+from kvlab.views.tables import largest
+
+COLUMNS = ("snapshot", "node", "group", "lane", "start", "end", "state", "request", "born", "died")
 
 LANES = 60
 """A panel draws at most this many lanes; it says how many more there are."""
@@ -20,7 +23,7 @@ LANES = 60
 STEP = 12
 """Pixels a lane."""
 
-WIDTH = 560
+WIDTH = 720
 
 
 def spans_table(recording: Recording) -> tuple[pl.DataFrame, int]:
@@ -31,8 +34,10 @@ def spans_table(recording: Recording) -> tuple[pl.DataFrame, int]:
     laned = with_lanes(recording.spans)
     names = group_labels(recording.manifest.shape)
     drawn = laned.filter(pl.col("lane") < LANES).tail(ROWS)
-    label = pl.col("group").replace_strict(names, default=pl.concat_str(pl.lit("group "), pl.col("group"), pl.lit(" ("), pl.col("layer"), pl.lit(")")), return_dtype=pl.String)
-    shown = drawn.select("snapshot", "node", "group", "lane", "start", "end", "state", "request", "born", "died", layers=label, counted=pl.col("counted").map_elements(binary, return_dtype=pl.String))
+    unnamed = pl.format("group {} ({})", "group", "layer")
+    label = pl.col("group").replace_strict(names, default=unnamed, return_dtype=pl.String)
+    counted = pl.col("counted").map_elements(binary, return_dtype=pl.String)
+    shown = drawn.select(*COLUMNS, layers=label, counted=counted)
     return shown, laned.height - shown.height
 
 
@@ -43,12 +48,11 @@ def spans_chart(recording: Recording, at: alt.Parameter | None = None) -> alt.VC
         at = alt.param(name="at", value=FAR - 1)
         table = table.filter(pl.col("died") == FAR)
     groups = table.select("group", "layers").unique(maintain_order=True).sort("group")
-    reach = int(table.get_column("end").max() or 1) if table.height else 1  # pyright: ignore[reportArgumentType]
+    reach = int(largest(table, "end")) or 1
     panels = [_panel(table, group, str(layers), str(at.name), reach) for group, layers in groups.iter_rows()]
-    empty = alt.Chart(pl.DataFrame({"text": ["no snapshot was taken"]})).mark_text(align="left").encode(x=alt.value(0), text="text:N")
     more = f"; {left_out} more spans are not drawn" if left_out else ""
     return (
-        alt.vconcat(*(panels or [empty]), spacing=10)
+        alt.vconcat(*(panels or [theme.nothing("there is no snapshot")]), spacing=10)
         .add_params(at)
         .properties(
             title=alt.Title("Snapshot spans by layer group", subtitle=f"one lane a branch; hollow = lazy, 0 bytes{more}"),
@@ -64,14 +68,21 @@ def spans_text(moment: Moment, shape: dict[str, object] | None = None) -> str:
         *((pl.col("state") == state).sum().alias(state) for state in ("owned", "lazy", "view")), pl.col("counted").sum(), pl.col("retained").sum()
     )
     rows = [
-        (names.get(row["group"], f"group {row['group']} ({row['layer']})"), row["owned"], row["lazy"], row["view"], binary(row["counted"]), binary(row["retained"]))
+        (
+            names.get(row["group"], f"group {row['group']} ({row['layer']})"),
+            row["owned"],
+            row["lazy"],
+            row["view"],
+            binary(row["counted"]),
+            binary(row["retained"]),
+        )
         for row in table.sort("group").iter_rows(named=True)
     ]
     return f"snapshots after event {moment.seq}\n" + text_table.columns(("layers", "owned", "lazy", "view", "counted", "retained"), rows)
 
 
 def _panel(table: pl.DataFrame, group: int, title: str, at: str, reach: int) -> alt.LayerChart:
-    lanes = int(table.filter(pl.col("group") == group).get_column("lane").max() or 0) + 1  # pyright: ignore[reportArgumentType]
+    lanes = int(largest(table.filter(pl.col("group") == group), "lane")) + 1
     base = alt.Chart(table).transform_filter(f"datum.group == {group} && {alive(at)}")
     states = ["owned", "lazy", "view"]
     x = alt.X("start:Q", title="token position", scale=alt.Scale(domain=[0, reach], nice=False), axis=alt.Axis(tickMinStep=1))
@@ -85,4 +96,4 @@ def _panel(table: pl.DataFrame, group: int, title: str, at: str, reach: int) -> 
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("snapshot", "node", "layers", "start", "end", "state", "counted", "request", "born")],
     )
     ends = base.mark_tick(orient="vertical", height=STEP - 3, thickness=2, color=theme.INK).encode(x=alt.X("end:Q", title="token position"), y=y)
-    return alt.layer(bars, ends).properties(width=WIDTH, height=lanes * STEP, title=alt.Title(title, fontSize=11, fontWeight="normal"))
+    return alt.LayerChart(layer=[bars, ends]).properties(width=WIDTH, height=lanes * STEP, title=alt.Title(title, fontSize=11, fontWeight="normal"))

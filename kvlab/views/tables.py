@@ -6,7 +6,7 @@ A moment is the `seq` of a reading: what a viewer can stop at. All views of one 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
@@ -37,35 +37,17 @@ OWNER_KINDS: dict[str, tuple[str, str]] = {
 """The columns of `readings`, each with the owner and the kind of bytes under which a recording keeps it."""
 
 
-class FindingLike(Protocol):
-    """One answer (kvlab.diagnose.Finding)."""
-
-    @property
-    def question(self) -> str: ...
-    @property
-    def verdict(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def numbers(self) -> dict[str, Any]: ...
-    @property
-    def confidence(self) -> str: ...
-    @property
-    def refuted_by(self) -> str: ...
-
-
-class FindingsLike(Protocol):
-    """All answers (kvlab.diagnose.Findings)."""
-
-    @property
-    def findings(self) -> tuple[FindingLike, ...]: ...
-
-
 def axis_unit(largest: float) -> tuple[str, int]:
     """Return the unit for an axis up to `largest` bytes, and its size in bytes: GiB from 4 GiB, MiB from 1 MiB, else KiB."""
     if largest >= 4 * GIB:
         return "GiB", GIB
     return ("MiB", MIB) if largest >= MIB else ("KiB", KIB)
+
+
+def largest(table: pl.DataFrame, name: str) -> float:
+    """Return the largest value in a column of numbers; 0 when it has none."""
+    value: Any = table.get_column(name).max()
+    return float(value or 0)
 
 
 def readings(recording: Recording) -> pl.DataFrame:
@@ -76,9 +58,7 @@ def readings(recording: Recording) -> pl.DataFrame:
     """
     others = recording.bytes.filter(pl.col("source") != PREDICTED)
     observed = others if others.height else recording.bytes
-    columns = [
-        pl.col("value").filter((pl.col("owner") == owner) & (pl.col("kind") == kind)).last().alias(name) for name, (owner, kind) in OWNER_KINDS.items()
-    ]
+    columns = [pl.col("value").filter((pl.col("owner") == owner) & (pl.col("kind") == kind)).last().alias(name) for name, (owner, kind) in OWNER_KINDS.items()]
     table = observed.group_by("seq", "request", "phase", maintain_order=True).agg(*columns).sort("seq")
     if table.height > READINGS:
         table = table.group_by("request", maintain_order=True).last().select(table.columns)

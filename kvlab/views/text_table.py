@@ -10,7 +10,10 @@ def columns(titles: Sequence[str], rows: Iterable[Sequence[object]], left: Itera
     cells = [[str(title) for title in titles], *([("-" if value is None else str(value)) for value in row] for row in rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(titles))]
     flush_left = set(left)
-    lines = ["  ".join(cell.ljust(width) if place in flush_left else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in cells]
+    lines = [
+        "  ".join(cell.ljust(width) if place in flush_left else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True)))
+        for row in cells
+    ]
     return "\n".join(line.rstrip() for line in lines)
 
 

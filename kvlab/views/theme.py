@@ -60,13 +60,19 @@ def config(ink: str = INK) -> dict[str, Any]:
     return {
         "background": "transparent",
         "view": {"stroke": None, "continuousWidth": 560, "continuousHeight": 240},
-        "axis": text | {"domainColor": ink, "tickColor": ink, "gridColor": ink, "gridOpacity": 0.2, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
+        "axis": text
+        | {"domainColor": ink, "tickColor": ink, "gridColor": ink, "gridOpacity": 0.2, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"},
         "legend": text | {"symbolStrokeColor": ink, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "orient": "top"},
         "header": text,
         "title": {"color": ink, "subtitleColor": ink, "anchor": "start", "fontSize": 13, "subtitleFontSize": 11, "offset": 8},
         "text": {"color": ink, "fontSize": 11},
         "rule": {"color": ink},
     }
+
+
+def nothing(words: str) -> alt.Chart:
+    """Return a chart that only says why there is nothing to draw."""
+    return alt.Chart(alt.Data(values=[{"words": words}]), width=420, height=24).mark_text(align="left").encode(x=alt.value(0), text="words:N")
 
 
 @alt.theme.register(NAME, enable=False)
@@ -76,11 +82,8 @@ def kvlab_theme() -> alt.theme.ThemeConfig:
 
 
 def spec(chart: alt.TopLevelMixin, ink: str = INK) -> dict[str, Any]:
-    """Return a chart as a Vega-Lite specification with the theme in it, however many rows it has.
-
-    Altair's limit of 5,000 rows is lifted here only: charts aggregate their tables before.
-    """
-    with alt.theme.enable(NAME), alt.data_transformers.disable_max_rows():
+    """Return a chart as a Vega-Lite specification with the theme in it."""
+    with alt.theme.enable(NAME):
         made: dict[str, Any] = chart.to_dict()
     made["config"] = config(ink)
     return made

@@ -17,7 +17,7 @@ from kvlab.units import binary
 from kvlab.views import text_table, theme
 from kvlab.views.intervals import ROWS, alive, intervals
 from kvlab.views.outline_rows import OutlineRow, outline_rows
-from kvlab.views.tables import moments
+from kvlab.views.tables import largest, moments
 
 LINES = 100
 """An outline draws at most this many rows; it says how many more there are."""
@@ -28,7 +28,7 @@ STEP = 16
 INDENT = 12
 """Pixels by which a child's name is set in."""
 
-BARS = 420
+BARS = 440
 """Pixels of the token axis."""
 
 
@@ -101,8 +101,10 @@ def _chart_rows(rows: Sequence[OutlineRow]) -> list[dict[str, Hashable]]:
 
 
 def _chart(table: pl.DataFrame, at: alt.Parameter, title: str) -> alt.HConcatChart:
-    tallest = (int(table.get_column("place").max() or 0) + 1) if table.height else 1  # pyright: ignore[reportArgumentType]
-    drawn = table.filter(pl.col("place") < LINES) if table.height else table
+    if not table.height:
+        return alt.hconcat(theme.nothing("there is no node")).add_params(at).properties(title=title, description="an empty trie")
+    tallest = int(largest(table, "place")) + 1
+    drawn = table.filter(pl.col("place") < LINES)
     lines = min(tallest, LINES)
     y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.5, lines - 0.5], reverse=True, nice=False, zero=False, padding=0))
     base = alt.Chart(drawn, height=lines * STEP).transform_filter(alive(str(at.name))).encode(y=y)
@@ -110,16 +112,24 @@ def _chart(table: pl.DataFrame, at: alt.Parameter, title: str) -> alt.HConcatCha
     tips = [alt.Tooltip(f"{name}:N") for name in ("node", "start", "end", "tokens", "counted", "snapshots", "request", "born")]
     states = [state for state in theme.STATES if state != "live"]
     legend = "snapshots (frame = active path)"
-    frame = base.transform_filter("datum.active && datum.end > datum.start").mark_bar(height=STEP - 2, filled=False, stroke=theme.INK, strokeWidth=1.6, cornerRadius=3).encode(x=x, x2="end:Q")
-    bars = base.transform_filter("datum.end > datum.start").mark_bar(height=STEP - 8, strokeWidth=1.4, cornerRadius=1).encode(
-        x=x,
-        x2="end:Q",
-        fill=theme.span_fill(states, legend),
-        stroke=theme.span_stroke(states, legend),
-        strokeDash=alt.condition("datum.state == 'missing'", alt.value([2, 2]), alt.value([1, 0])),
-        tooltip=tips,
+    frame = (
+        base.transform_filter("datum.active && datum.end > datum.start")
+        .mark_bar(height=STEP - 2, filled=False, stroke=theme.INK, strokeWidth=1.6, cornerRadius=3)
+        .encode(x=x, x2="end:Q")
     )
-    deepest = int(drawn.get_column("depth").max() or 0) if table.height else 0  # pyright: ignore[reportArgumentType]
+    bars = (
+        base.transform_filter("datum.end > datum.start")
+        .mark_bar(height=STEP - 8, strokeWidth=1.4, cornerRadius=1)
+        .encode(
+            x=x,
+            x2="end:Q",
+            fill=theme.span_fill(states, legend),
+            stroke=theme.span_stroke(states, legend),
+            strokeDash=alt.condition("datum.state == 'missing'", alt.value([2, 2]), alt.value([1, 0])),
+            tooltip=tips,
+        )
+    )
+    deepest = int(largest(drawn, "depth"))
     indent = alt.X("depth:Q", axis=None, scale=alt.Scale(domain=[0, deepest + 4], nice=False, padding=0))
     names = base.mark_text(align="left", fontSize=10).encode(x=indent, text="label:N")
     made = alt.hconcat(

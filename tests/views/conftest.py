@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
+from kvlab.diagnose import Finding, Findings
 from kvlab.events import (
     BytesRead,
     Event,
@@ -39,28 +39,44 @@ BUDGET = 20 * MIB
 class Script:
     """Writes events one after another; `read` fills in what each reading has in common."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: int = BUDGET) -> None:
         self.log = Log(clock=lambda: 0.0)
+        self.budget = budget
 
     def add(self, *events: Event) -> None:
         for event in events:
             self.log.append(event)
 
-    def read(self, phase: str, *, live: int = 0, snapshots: int = 0, counted: int | None = None, pool: int = 0, unattributed: int = 0, source: str = "") -> None:
+    def read(
+        self, phase: str, *, live: int = 0, snapshots: int = 0, counted: int | None = None, pool: int = 0, unattributed: int = 0, source: str = ""
+    ) -> None:
         held = WEIGHTS + live + snapshots + unattributed
         counted = snapshots if counted is None else counted
         self.add(
-            BytesRead(phase=phase, weights=WEIGHTS, live=live, counted=counted, snapshots=snapshots, pool=pool, active=held, unattributed=unattributed, budget=BUDGET, source=source)
+            BytesRead(
+                phase=phase,
+                weights=WEIGHTS,
+                live=live,
+                counted=counted,
+                snapshots=snapshots,
+                pool=pool,
+                active=held,
+                unattributed=unattributed,
+                budget=self.budget,
+                source=source,
+            )
         )
 
     def recording(self, workload: str = "pair", **changes: Any) -> Recording:
-        given: dict[str, Any] = {"model": "toy", "origin": {"file": "toy.gguf"}, "shape": SHAPE, "policy": Policy(budget_bytes=BUDGET), "seed": 0}
+        given: dict[str, Any] = {"model": "toy", "origin": {"file": "toy.gguf"}, "shape": SHAPE, "policy": Policy(budget_bytes=self.budget), "seed": 0}
         return Recording.of(Manifest.now(workload=workload, **(given | changes)), list(self.log.drain()))
 
 
 def owned(snapshot: int, node: int, start: int, end: int) -> tuple[SnapshotTaken, SnapshotPlaced]:
     size = (end - start) * MIB
-    return SnapshotTaken(snapshot=snapshot, layer="kv", start=start, end=end, state="owned", counted=size, retained=size), SnapshotPlaced(snapshot=snapshot, node=node)
+    return SnapshotTaken(snapshot=snapshot, layer="kv", start=start, end=end, state="owned", counted=size, retained=size), SnapshotPlaced(
+        snapshot=snapshot, node=node
+    )
 
 
 @pytest.fixture(scope="session")
@@ -126,8 +142,8 @@ def empty() -> Recording:
 
 
 @pytest.fixture(scope="session")
-def findings() -> Any:
-    one = SimpleNamespace(
+def findings() -> Findings:
+    one = Finding(
         question="budget_or_leak",
         verdict="budget",
         summary="growth stops at the budget",
@@ -136,4 +152,4 @@ def findings() -> Any:
         evidence=(),
         refuted_by="unexplained bytes that grow <for> 3 requests",
     )
-    return SimpleNamespace(findings=(one,))
+    return Findings((one,))

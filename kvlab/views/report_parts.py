@@ -1,0 +1,142 @@
+"""The parts of a report as HTML fragments. Invariant: every text that came from a recording is escaped here."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+import polars as pl
+
+from kvlab.diagnose import Finding, Findings
+from kvlab.recording import Recording
+from kvlab.units import MIB, binary
+from kvlab.views.card import policy_words, summary, verdict_words
+from kvlab.views.findings_text import number_words
+
+ROWS = 1000
+"""The table of requests shows at most this many rows: the first and the last ones."""
+
+WORDS = ("label", "reason", "limiting_layer", "stop")
+BYTES = ("counted", "predicted_counted", "snapshots", "live", "unattributed", "pool", "active", "peak")
+SECONDS = ("ttft_s", "prefill_s", "decode_s")
+COLUMNS = ("request", "label", "tokens", "matched", "cached", "left", "reason", "limiting_layer", "generated", "stop", "nodes", *BYTES, *SECONDS)
+
+
+def definitions(lines: Iterable[tuple[str, str]]) -> str:
+    """Return (name, words) pairs as a definition list."""
+    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(words)}</dd>" for name, words in lines) + "</dl>"
+
+
+def card_part(recording: Recording, findings: Findings | None) -> str:
+    """Return the summary card."""
+    words = verdict_words(findings)
+    return "<h2>Summary</h2>" + definitions([*summary(recording), *([("verdict", words)] if words else [])])
+
+
+def findings_part(findings: Findings | None) -> str:
+    """Return one article a finding; "" when there are none."""
+    if findings is None or not findings.findings:
+        return ""
+    return "<h2>Findings</h2>" + "".join(_finding(finding, unfolded=place == 0) for place, finding in enumerate(findings.findings))
+
+
+def _finding(finding: Finding, *, unfolded: bool) -> str:
+    known = [(name, number_words(name, value)) for name, value in finding.numbers.items() if value not in (None, "")]
+    numbers = f"<details{' open' if unfolded else ''}><summary>Its {len(known)} figures</summary>{definitions(known)}</details>" if known else ""
+    quiet = ' class="open"' if finding.verdict == "not_enough_data" else ""
+    refuted = f'<p class="quiet">Refuted by: {escape(finding.refuted_by)}</p>' if finding.refuted_by else ""
+    return (
+        f"<article{quiet}><h3>{escape(finding.question)}</h3>"
+        f'<p><span class="verdict">{escape(finding.verdict)}</span> ({escape(finding.confidence)} confidence): {escape(finding.summary)}</p>'
+        f"{numbers}{refuted}</article>"
+    )
+
+
+def chart_part(name: str, description: str, image: bytes, text: str) -> str:
+    """Return a chart's place: where the script draws it, its PNG for readers without scripts, and its text twin."""
+    data = base64.b64encode(image).decode()
+    return (
+        f'<div class="chart" id="chart-{name}" role="img" aria-label="{escape(description)}"></div>'
+        f'<noscript><img src="data:image/png;base64,{data}" alt="{escape(description)}"></noscript>'
+        f"<details><summary>The same as text</summary><pre>{escape(text)}</pre></details>"
+    )
+
+
+def slider_part(last: int) -> str:
+    """Return the slider over moments 0 to `last`; the script names the moment beside it."""
+    return (
+        '<div class="moment"><label for="at">Moment</label>'
+        '<button type="button" id="at-back" aria-label="one moment back">&#9664;</button>'
+        f'<input type="range" id="at" min="0" max="{last}" step="1" value="{last}">'
+        '<button type="button" id="at-on" aria-label="one moment on">&#9654;</button>'
+        '<output id="at-words" for="at" aria-live="polite"></output></div>'
+    )
+
+
+def requests_part(recording: Recording) -> str:
+    """Return the table of requests, bytes in MiB; with the answers when they were stored."""
+    table = recording.requests
+    note = f"{table.height} requests"
+    if table.height > ROWS:
+        note += f"; the first and the last {ROWS // 2} are shown"
+        table = pl.concat([table.head(ROWS // 2), table.tail(ROWS // 2)])
+    names = [*COLUMNS, *(["text"] if table.get_column("text").null_count() < table.height else [])]
+    head = "".join(f'<th scope="col"{_flush(name)}>{escape(_title(name))}</th>' for name in names)
+    body = "".join(
+        "<tr>" + "".join(f"<td{_flush(name)}>{escape(_cell(name, row[name]))}</td>" for name in names) + "</tr>" for row in table.iter_rows(named=True)
+    )
+    return (
+        f'<h2>Requests</h2><p class="quiet">{note}. Bytes in MiB as read at each request\'s end, seconds in s.</p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Requests"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        + _warnings(table)
+    )
+
+
+def manifest_part(recording: Recording) -> str:
+    """Return where the recording came from: policy, versions, model, machine."""
+    manifest = recording.manifest
+    lines = [
+        ("policy", policy_words(manifest.policy)),
+        ("source", manifest.source),
+        ("workload", manifest.workload),
+        ("seed", str(manifest.seed)),
+        (
+            "versions",
+            ", ".join(f"{name} {version}" for name, version in (("kvlab", manifest.kvlab), ("mlx", manifest.mlx), ("mlx-lm", manifest.mlx_lm)) if version),
+        ),
+        ("schema", str(manifest.schema)),
+        ("model", _pairs({"name": manifest.model} | manifest.origin)),
+        ("machine", _pairs({name: binary(value) if name.endswith("_bytes") and value else value for name, value in manifest.machine.items()})),
+        ("text stored", "yes" if manifest.stored_text else "no"),
+        ("created", manifest.created),
+    ]
+    return "<h2>What made this recording</h2>" + definitions((name, words) for name, words in lines if words)
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in values.items() if value not in (None, ""))
+
+
+def _warnings(table: pl.DataFrame) -> str:
+    told = table.select("request", "warnings").explode("warnings").drop_nulls()
+    items = "".join(f"<li>request {request}: {escape(message)}</li>" for request, message in told.head(100).iter_rows())
+    return f"<h2>Warnings</h2><ul>{items}</ul>" if items else ""
+
+
+def _title(name: str) -> str:
+    words = name.removesuffix("_s").replace("_", " ")
+    return f"{words} (MiB)" if name in BYTES else f"{words} (s)" if name in SECONDS else words
+
+
+def _flush(name: str) -> str:
+    return ' class="answer"' if name == "text" else ' class="words"' if name in WORDS else ""
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    if name in BYTES:
+        return f"{value / MIB:,.2f}"
+    return f"{value:.3f}" if name in SECONDS else str(value)

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import base64
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import pytest
+
+from kvlab import notebook
+from kvlab.display import Rich
+from kvlab.views import card, live, mimebundle, show, static
+from kvlab.views.findings_text import number_words
+from tests.views.charts import PNG, png_size
+
+if TYPE_CHECKING:
+    from kvlab.diagnose import Findings
+    from kvlab.recording import Recording
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.fixture
+def extension() -> Iterator[None]:
+    notebook.load_ipython_extension(None)
+    yield
+    notebook.unload_ipython_extension(None)
+
+
+def test_a_recording_is_text_and_a_picture(pair: Recording) -> None:
+    bundle = pair._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "image/png"}
+    assert bundle["text/plain"].startswith("Recording\n  model       toy")
+    assert png_size(bundle["image/png"])[0] > 720
+
+
+def test_a_moment_is_its_outline(pair: Recording) -> None:
+    bundle = pair.at(9)._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "image/png"}
+    assert bundle["text/plain"].startswith("trie after event 9, in request 1")
+
+
+def test_findings_are_cards_of_text(findings: Findings) -> None:
+    bundle = mimebundle.mimebundle(findings)
+    assert set(bundle) == {"text/plain"}
+    assert bundle["text/plain"].splitlines() == [
+        "budget_or_leak: budget (high confidence)",
+        "  growth stops at the budget",
+        "    plateau_bytes       20.00 MiB",
+        "    reached_at_request  11",
+        "    slope               0.1235",
+        "  refuted by: unexplained bytes that grow <for> 3 requests",
+    ]
+
+
+def test_anything_else_is_its_repr() -> None:
+    class Plain(Rich):
+        def __repr__(self) -> str:
+            return "Plain()"
+
+    assert Plain()._repr_mimebundle_() == {"text/plain": "Plain()"}
+
+
+def test_a_failing_chart_leaves_the_text_and_says_so(pair: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> bytes:
+        raise RuntimeError("no canvas")
+
+    monkeypatch.setattr(static, "png", fail)
+    bundle = pair._repr_mimebundle_()
+    assert set(bundle) == {"text/plain"}
+    assert bundle["text/plain"].startswith("Recording\n")
+    assert bundle["text/plain"].endswith("(not drawn: RuntimeError: no canvas)")
+
+
+def test_a_failing_card_leaves_the_repr_and_says_so(pair: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> str:
+        raise KeyError("policy")
+
+    monkeypatch.setattr(mimebundle, "card", fail)
+    text = pair._repr_mimebundle_()["text/plain"]
+    assert text.startswith(repr(pair))
+    assert "(not drawn: KeyError: 'policy')" in text
+
+
+def test_an_empty_recording_shows_itself(empty: Recording) -> None:
+    bundle = empty._repr_mimebundle_()
+    assert "0 requests" in bundle["text/plain"]
+    assert "not drawn" not in bundle["text/plain"]
+
+
+@pytest.mark.usefixtures("extension")
+def test_the_extension_adds_a_widget_and_keeps_the_picture(pair: Recording) -> None:
+    bundle = pair._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "image/png", WIDGET}
+    assert set(bundle[WIDGET]) >= {"model_id"}
+    assert set(pair.at(9)._repr_mimebundle_()) == {"text/plain", "image/png", WIDGET}
+
+
+def test_loading_and_unloading_the_extension_leaves_nothing_changed() -> None:
+    before = (alt.theme.active, alt.renderers.active)
+    notebook.load_ipython_extension(None)
+    notebook.load_ipython_extension(None)
+    assert (alt.theme.active, alt.renderers.active) == ("kvlab", "jupyter")
+    notebook.unload_ipython_extension(None)
+    assert (alt.theme.active, alt.renderers.active) == before
+    assert not live.LIVE.on
+
+
+def answer(*lines: str) -> str:
+    """Return what a new interpreter prints after these lines."""
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+EVERYTHING = "import kvlab.notebook, kvlab.views.mimebundle, kvlab.views.report, kvlab.views.show"
+
+
+def test_importing_views_changes_nothing_global() -> None:
+    state = "alt.theme.active, alt.renderers.active"
+    assert answer("import altair as alt", f"before = {state}", EVERYTHING, f"print(before == ({state}))") == "True"
+
+
+def test_views_import_no_mlx() -> None:
+    assert answer("import sys", EVERYTHING, "print([name for name in sys.modules if name.split('.')[0] in ('mlx', 'mlx_lm')])") == "[]"
+
+
+def test_the_card_names_policy_and_units(pair: Recording, findings: Findings) -> None:
+    lines = card.card(pair, findings).splitlines()
+    assert lines[1:6] == [
+        "  model       toy",
+        "  policy      upstream main but budget_bytes=20.00 MiB (main 8.00 GiB)",
+        "  workload    pair: 2 requests, 19 prompt tokens (matched 4, cached 4), 5 generated",
+        "  at the end  counted 10.00 MiB of a budget of 20.00 MiB, live 16.00 MiB, weights 513.00 MiB",
+        "  allocator   active 540.00 MiB, of it unattributed 1.00 MiB; pool 0 B",
+    ]
+    assert lines[6:] == ["  warnings    1", "  verdict     budget_or_leak: budget - growth stops at the budget"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("live_bytes", 1024, "1.00 KiB"),
+        ("growth_bytes_per_request", 2048.0, "2.00 KiB"),
+        ("reached_at_request", 12345, "12,345"),
+        ("evicted_requests", [1, 2], "1, 2"),
+        ("slope", 0.5, "0.5"),
+        ("layer", "kv", "kv"),
+        ("plateau_bytes", None, "-"),
+        ("by_design", True, "True"),
+    ],
+)
+def test_a_figure_has_its_unit(name: str, value: Any, words: str) -> None:
+    assert number_words(name, value) == words
+
+
+def test_show_writes_text_in_a_terminal(pair: Recording, findings: Findings, capsys: pytest.CaptureFixture[str]) -> None:
+    show.show(pair, findings)
+    written = capsys.readouterr().out
+    for part in ("Recording\n", "bytes at each request's end", "trie after event", "snapshots after event", "refuted by"):
+        assert part in written
+    show.show(pair.at(9))
+    assert capsys.readouterr().out.startswith("trie after event 9")
+
+
+def test_a_smaller_picture_has_the_same_pixels(pair: Recording) -> None:
+    image = static.png(mimebundle.bytes_chart(pair), scale=1)
+    assert image.startswith(PNG)
+    assert static.smaller(image) == image
+    assert base64.b64decode(base64.b64encode(image)) == image
