@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 from tests.house.tree import ROOT
 
-TESTS = """
+RIGHT = """
 import pytest
 def test_runs(): pass
 def test_elsewhere(): pytest.skip("needs macOS")
@@ -21,27 +22,34 @@ def test_known(): raise AssertionError
 """
 
 SKIPS = {
-    "a test": "def test_x():\n    import pytest; pytest.skip('no reason that counts')\n",
-    "a module": "import pytest\npytest.importorskip('no_such_module_at_all')\n",
-    "a mark": "import pytest\n@pytest.mark.skip(reason='no reason that counts')\ndef test_x(): pass\n",
+    "test_call.py": "def test_x():\n    import pytest; pytest.skip('no reason that counts')\n",
+    "test_module.py": "import pytest\npytest.importorskip('no_such_module_at_all')\n",
+    "test_mark.py": "import pytest\n@pytest.mark.skip(reason='no reason that counts')\ndef test_x(): pass\n",
 }
 
 
-def _run(folder: Path, *, in_ci: bool) -> int:
-    shutil.copy(ROOT / "tests" / "conftest.py", folder)
+def _run(folder: Path, *, in_ci: bool) -> tuple[int, set[str]]:
+    """Return the exit code and the files that failed."""
     env = {name: value for name, value in os.environ.items() if name != "CI"} | ({"CI": "true"} if in_ci else {})
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
-    return subprocess.run(command, cwd=folder, env=env, check=False, capture_output=True).returncode
+    env["PYTHONPATH"] = str(ROOT)
+    command = [sys.executable, "-m", "pytest", "-rfE", "--continue-on-collection-errors", "-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
+    done = subprocess.run(command, cwd=folder, env=env, check=False, capture_output=True, text=True)
+    return done.returncode, set(re.findall(r"^(?:FAILED|ERROR) (\w+\.py)", done.stdout, re.MULTILINE))
 
 
-@pytest.mark.parametrize("what", SKIPS)
-def test_a_skip_fails_in_ci_only(tmp_path: Path, what: str) -> None:
-    (tmp_path / "test_it.py").write_text(TESTS)
-    (tmp_path / "test_skips.py").write_text(SKIPS[what])
-    assert _run(tmp_path, in_ci=False) == 0
-    assert _run(tmp_path, in_ci=True) != 0
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    for name, code in {"test_right.py": RIGHT, **SKIPS}.items():
+        (tmp_path / name).write_text(code)
+    return tmp_path
 
 
-def test_other_platforms_and_known_failures_pass_in_ci(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(TESTS)
-    assert _run(tmp_path, in_ci=True) == 0
+def test_a_skip_fails_in_ci(folder: Path) -> None:
+    code, failed = _run(folder, in_ci=True)
+    assert code != 0
+    assert failed == set(SKIPS)
+
+
+def test_a_skip_is_a_skip_elsewhere(folder: Path) -> None:
+    assert _run(folder, in_ci=False) == (0, set())
