@@ -20,7 +20,7 @@ import polars as pl
 
 from kvlab.recording.columns import empty
 from kvlab.recording.manifest import Manifest
-from kvlab.recording.parts import decode, encode, part_name, part_number
+from kvlab.recording.parts import decode, encode, missing_name, part_number
 from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_beside, put_in_place, replace_file, unwritable
 
 ROWS_A_PART = 500_000
@@ -30,7 +30,7 @@ _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 
 class Files(Protocol):
-    """A recording's files by name, such as `events/part-000000.parquet`."""
+    """A recording's files by name, such as `events/part-000000-0badcafe.parquet`."""
 
     def names(self) -> list[str]:
         """Return all names."""
@@ -93,19 +93,20 @@ class Found:
 
 def read_parts(files: Files, manifest: Manifest) -> Found:
     """Read all parts in order. A part that is missing in between, or at the end of a complete recording, is damaged too."""
-    there = {number for name in files.names() if (number := part_number(name)) is not None}
+    there = {number: name for name in sorted(files.names()) if (number := part_number(name)) is not None}
     tables: list[pl.DataFrame] = []
     damaged: list[str] = []
     for number in range(max(there, default=-1) + 1):
-        data = files.read(part_name(number)) if number in there else None
-        table = None if data is None else decode(data)
+        name = there.get(number, missing_name(number))
+        data = files.read(name)
+        table = None if data is None else decode(name, data)
         if table is None:
-            damaged.append(part_name(number))
+            damaged.append(name)
         else:
             tables.append(table)
     events = pl.concat(tables, rechunk=True) if tables else empty()
     if not damaged and manifest.events is not None and events.height < manifest.events:
-        damaged.append(part_name(len(tables)))
+        damaged.append(missing_name(len(tables)))
     return Found(events, tuple(damaged))
 
 
@@ -150,4 +151,4 @@ def write_zip(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
 def _parts(events: pl.DataFrame) -> Iterator[tuple[str, bytes]]:
     for number, start in enumerate(range(0, events.height, ROWS_A_PART)):
         # A slice of a table in several chunks would be written as several row groups: the bytes would depend on the chunks.
-        yield part_name(number), encode(events.slice(start, ROWS_A_PART).rechunk())
+        yield encode(number, events.slice(start, ROWS_A_PART).rechunk())

@@ -1,7 +1,8 @@
 """Parts: the files in which a recording's events are stored, and the writer that fills them.
 
-Invariants: part n holds the events that follow those of part n - 1; a part is either whole or not there; the writer knows
-nothing of its Recorder, so a forgotten Recorder dies and its last events are still written.
+Invariants: part n holds the events that follow those of part n - 1; a part is either whole or not there; its name carries the
+CRC-32 of its bytes, because parquet has no checksum and a damaged file can make a reader hang; the writer knows nothing of its
+Recorder, so a forgotten Recorder dies and its last events are still written.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import io
 import re
 import threading
 import time
+import zlib
 from collections import deque
 from pathlib import Path
 
@@ -33,30 +35,33 @@ REST_S = 0.1
 LAST_PART_S = 5.0
 """Seconds that a program's end waits for the last part."""
 
-_NAME = re.compile(r"part-(\d{6,})\.parquet")
+_NAME = re.compile(EVENTS + r"/part-(\d{6,})-([0-9a-f]{8})\.parquet")
 
 
-def part_name(number: int) -> str:
-    """Return the name of part `number` (from 0) within a recording."""
-    return f"{EVENTS}/part-{number:06d}.parquet"
+def missing_name(number: int) -> str:
+    """Return what part `number` (from 0) is called when its bytes are not known."""
+    return f"{EVENTS}/part-{number:06d}-*.parquet"
 
 
 def part_number(name: str) -> int | None:
     """Return the number of the part called `name`; None for any other file, such as what a kill left half written."""
-    folder, _, last = name.rpartition("/")
-    found = _NAME.fullmatch(last) if folder == EVENTS else None
+    found = _NAME.fullmatch(name)
     return int(found[1]) if found else None
 
 
-def encode(table: pl.DataFrame) -> bytes:
-    """Return a part's bytes; equal tables give equal bytes."""
+def encode(number: int, table: pl.DataFrame) -> tuple[str, bytes]:
+    """Return the name and the bytes of part `number` (from 0); equal tables give equal bytes."""
     buffer = io.BytesIO()
     table.write_parquet(buffer, compression="zstd", statistics=False)
-    return buffer.getvalue()
+    data = buffer.getvalue()
+    return f"{EVENTS}/part-{number:06d}-{zlib.crc32(data):08x}.parquet", data
 
 
-def decode(data: bytes) -> pl.DataFrame | None:
-    """Return the table of events in a part's bytes; None when they cannot be read."""
+def decode(name: str, data: bytes) -> pl.DataFrame | None:
+    """Return the table of events in the part called `name`; None when its bytes are damaged."""
+    found = _NAME.fullmatch(name)
+    if found is None or int(found[2], 16) != zlib.crc32(data):
+        return None
     try:
         return conform(pl.read_parquet(io.BytesIO(data), use_pyarrow=False))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
@@ -95,8 +100,8 @@ class PartWriter:
             if not events:
                 return
             try:
-                data = encode(frame(events, store_text=self._store_text))
-                replace_file(self._folder / part_name(self.parts), data)
+                name, data = encode(self.parts, frame(events, store_text=self._store_text))
+                replace_file(self._folder / name, data)
             except BaseException:
                 waiting.extendleft(reversed(events))
                 raise

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import polars as pl
@@ -41,8 +42,15 @@ def _wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def _child(out: Path, way: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "tests.recording.killed_run", str(out), way], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+@contextlib.contextmanager
+def _child(out: Path, way: str) -> Generator[subprocess.Popen[str], None, None]:
+    words = [sys.executable, "-m", "tests.recording.killed_run", str(out), way]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            yield child
+        finally:
+            # else a test that fails would wait for it for ever
+            child.kill()
 
 
 def _said(child: subprocess.Popen[str], lines: int) -> list[int]:

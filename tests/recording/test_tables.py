@@ -96,6 +96,11 @@ def test_tables_are_folded_once_and_kept() -> None:
 
 
 def test_a_source_without_matches_and_ends_still_has_rows() -> None:
-    events: list[Event] = [Matched(seq=0, request=3, tokens=9), BytesRead(seq=1, request=3, phase="close", peak=77), Warned(seq=2, request=5, message="slow")]
+    events: list[Event] = [
+        Matched(seq=0, request=3, tokens=9),
+        BytesRead(seq=1, request=3, phase="close", peak=77),
+        BytesRead(seq=2, request=3, phase="idle", peak=99),
+        Warned(seq=3, request=5, message="slow"),
+    ]
     table = Recording.of(manifest(), events).requests
     assert table.select("request", "tokens", "peak", "warnings").rows() == [(3, 9, 77, []), (5, None, None, ["slow"])]
