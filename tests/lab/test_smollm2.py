@@ -7,6 +7,7 @@ import polars as pl
 from kvlab.cache.check import TOLERANCE
 from kvlab.events import Matched, RequestClosed, TokenOut
 from kvlab.lab.lab import Lab
+from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.units import MIB
@@ -52,3 +53,12 @@ def assert_as_predicted(recording: Recording) -> None:
     for mine, twins in (("counted", "predicted_counted"), ("nodes", "predicted_nodes"), ("live", "predicted_live")):
         assert rows[mine].to_list() == rows[twins].to_list()
     assert recording.events.filter(pl.col("kind") == "violation").is_empty()
+
+
+def test_the_shipped_shape_is_the_traced_one(smollm2: Lab) -> None:
+    # The shipped shape is the float32 one; as stored, on Apple silicon, a token takes half of it.
+    traced, shipped = smollm2.shape, read_shape("smollm2")
+    halves = 1 if smollm2._model.origin["dtype"] == "float32" else 2
+    assert shipped.bytes_per_token == traced.bytes_per_token * halves
+    assert (shipped.groups[0].layers, shipped.context) == (traced.groups[0].layers, traced.context)
+    assert halves == 2 or shipped == traced
