@@ -23,6 +23,9 @@ from kvlab.errors import BadValue
 from kvlab.models import blas_check, elf_slots
 
 SWITCH = "KVLAB_BLAS"
+THREADS = "OPENBLAS_NUM_THREADS"
+"""OpenBLAS's own environment variable; when it is set, kvlab does not choose a number of threads."""
+
 LIBRARY = "libmlx.so"
 PRODUCTS = ("cblas_sgemm", "cblas_dgemm", "cblas_cgemm")
 """The functions that are routed: products of float32, float64 and complex64 matrices."""
@@ -96,6 +99,15 @@ def candidates() -> Iterator[Candidate]:
                 yield Candidate("openblas", str(path))
 
 
+def default_threads() -> int:
+    """Return half of the CPUs that this process may use, at least 1.
+
+    OpenBLAS's threads spin while they wait for each other: with one on every CPU a machine that does anything else besides
+    gets 10x slower, while the second thread of a core adds little.
+    """
+    return max(1, len(os.sched_getaffinity(0)) // 2)
+
+
 def _routed() -> BlasStatus:
     import mlx.core  # noqa: F401  loads the library that is to be routed
 
@@ -116,7 +128,8 @@ def _routed() -> BlasStatus:
     for candidate in candidates():
         reason = _try(candidate, slots)
         if reason is None:
-            return BlasStatus(candidate.name, "; ".join([*refused, f"{candidate.path}, agrees with NumPy"]))
+            threads = f"{os.environ.get(THREADS) or default_threads()} thread(s)"
+            return BlasStatus(candidate.name, "; ".join([*refused, f"{candidate.path}, {threads}, agrees with NumPy"]))
         refused.append(f"{candidate.path} undone: {reason}")
     return BlasStatus("bundled", "; ".join(refused) or "no OpenBLAS found; install scipy-openblas32 for a 20x faster prefill")
 
@@ -145,4 +158,7 @@ def _addresses(candidate: Candidate) -> dict[str, int]:
         if address is None:
             raise AttributeError(f"{candidate.path} has no {candidate.prefix}{name}")
         found[name] = address
+    limit = getattr(library, f"{candidate.prefix}openblas_set_num_threads", None)
+    if limit is not None and not os.environ.get(THREADS):
+        limit(ctypes.c_int(default_threads()))
     return found

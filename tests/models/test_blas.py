@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Generator
 
@@ -95,6 +96,24 @@ def test_a_library_without_the_products_is_passed_over(monkeypatch: pytest.Monke
 def test_without_any_library_the_hint_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blas, "candidates", lambda: iter(()))
     assert "scipy-openblas32" in blas.route().detail
+
+
+@pytest.mark.parametrize(("cpus", "threads"), [({0}, 1), ({0, 1}, 1), ({0, 1, 2, 3, 4, 5}, 3)])
+def test_half_of_the_cpus_compute(monkeypatch: pytest.MonkeyPatch, cpus: set[int], threads: int) -> None:
+    monkeypatch.delenv(blas.THREADS, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: cpus)
+    assert f"{threads} thread(s)" in blas.route().detail
+    library = ctypes.CDLL(next(blas.candidates()).path)
+    assert library.scipy_openblas_get_num_threads() == threads
+
+
+def test_the_users_own_number_of_threads_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = ctypes.CDLL(next(blas.candidates()).path)
+    before = library.scipy_openblas_get_num_threads()
+    monkeypatch.setenv(blas.THREADS, "7")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(2 * before + 2)))
+    assert "7 thread(s)" in blas.route().detail
+    assert library.scipy_openblas_get_num_threads() == before
 
 
 def test_page_protection_is_as_before() -> None:
