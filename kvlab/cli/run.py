@@ -11,7 +11,7 @@ from kvlab.workloads import resolve
 
 NAME = "run"
 ABOUT = "run a workload on a real model and say what it did to the cache"
-EXAMPLE = "kvlab run unrelated:15 --budget 40MiB --out run.kvrec\nkvlab run chat:8 --policy 0.30.8 --json"
+EXAMPLE = "kvlab run unrelated:15 --budget 40MiB --out run.kvrec\nkvlab run chat:8 --policy kvlab --json"
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:

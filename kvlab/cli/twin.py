@@ -12,7 +12,7 @@ from kvlab.workloads import resolve
 
 NAME = "twin"
 ABOUT = "run a workload on span counts: no model, every byte to the byte"
-EXAMPLE = "kvlab twin unrelated:60 --budget 100MiB\nkvlab twin my_case.json --policy 0.33.0 --json"
+EXAMPLE = "kvlab twin unrelated:60 --budget 100MiB\nkvlab twin my_case.json --set capture_grid=4096 --json"
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:

@@ -60,7 +60,7 @@ class Bench:
 
     @property
     def ratio(self) -> float:
-        """kvlab's speed as a share of mlx-lm's."""
+        """The speed of kvlab as a share of that of mlx-lm."""
         return self.mlx_lm.median_s / self.kvlab.median_s
 
     @property

@@ -20,24 +20,27 @@ from kvlab.workloads import Workload, unrelated
 
 MODEL = "smollm2"
 REQUESTS = 15
-BUDGET_TOKENS = 512
+BUDGET_TOKENS = 480
 """The budget is what this many tokens count for, in whatever number type the model runs here: ten questions and their answers."""
 
 RECORDING = "demo.kvrec"
 REPORT = "demo.html"
 
-_OPENING = """\
-A chat server keeps what it computed for old prompts, in case a new one begins the same way: its prefix cache. Below, 15 unrelated
-questions go to a real model, {model}, under today's upstream rules and a small budget of {budget}. Each leaves a branch in the
-cache's trie; watch `counted`. A row a request; `matched` tokens were found in the trie, `cached` restored, `left` computed anew.
-"""
+WIDTH = 116
+
+_OPENING = (
+    "A chat server keeps what it computed for old prompts, in case a new one begins the same way: its prefix cache. Below, {requests} "
+    "unrelated questions go to a real model, {model} with {weights} of weights, under today's upstream rules and a small budget of {budget}. "
+    "Each question leaves a branch in the cache's trie: watch `counted`. A row a request; `matched` tokens were found in the trie, "
+    "`cached` of them restored, `left` computed anew."
+)
 
 _CLOSING = """\
 What next
-  open {report} in a browser: the same run, drawn, with no network needed
-  kvlab diagnose {recording}        every question, with what would refute the answer
-  kvlab run unrelated:15 --budget 12MiB     half the budget: the plateau halves too
-  kvlab lab                         the notebooks
+  open {report} in a browser: the same run, drawn; it needs no network
+  kvlab diagnose {recording}: every question, with what would refute the answer
+  kvlab run unrelated:15 --budget {half}: half the budget, and the plateau comes after half the requests
+  kvlab lab: the notebooks
 """
 
 
@@ -66,7 +69,8 @@ def demo(folder: str | Path = ".", write: Callable[[str], None] = print, request
     write("Opening the embedded model (the first time it is fetched into the cache folder) ...")
     lab = kvlab.open(MODEL)
     budget = BUDGET_TOKENS * lab.shape.bytes_per_token
-    write("\n" + _OPENING.format(model=f"SmolLM2 ({binary(lab.shape.weights_bytes)} of weights here)", budget=binary(budget)))
+    told = _OPENING.format(requests=requests, model=MODEL, weights=binary(lab.shape.weights_bytes), budget=binary(budget))
+    write("\n" + textwrap.fill(told, WIDTH) + "\n")
     workload, answers = unrelated(requests), Answers()
     rows = RowsAsTheyCome(unit_for(lab.shape.weights_bytes), write)
 
@@ -84,7 +88,7 @@ def demo(folder: str | Path = ".", write: Callable[[str], None] = print, request
 
     report = write_report(recording, place / REPORT, findings)
     write(f"\nThe run took {seconds:.0f} s. Written: {report.name} and {RECORDING} in {place.resolve()}\n")
-    write(_CLOSING.format(report=REPORT, recording=RECORDING))
+    write(_CLOSING.format(report=REPORT, recording=RECORDING, half=binary(budget / 2).replace(" ", "")))
     return recording
 
 
@@ -105,7 +109,10 @@ def _writable(folder: Path) -> Path:
 
 
 def _verdict(finding: Finding) -> str:
-    lines = [f"Verdict: {finding.verdict} (confidence {finding.confidence})", *textwrap.wrap(finding.summary, 120, initial_indent="  ", subsequent_indent="  ")]
+    lines = [
+        f"Verdict: {finding.verdict} (confidence {finding.confidence})",
+        *textwrap.wrap(finding.summary, WIDTH, initial_indent="  ", subsequent_indent="  "),
+    ]
     figures = (
         ("plateau predicted", "predicted_plateau_bytes", "weights + live + budget"),
         ("plateau observed", "observed_plateau_bytes", "the allocator's active bytes, median from then on"),

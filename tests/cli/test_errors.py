@@ -1,0 +1,164 @@
+"""What a user can get wrong: three lines on standard error, the documented exit code, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kvlab
+from kvlab.cli.main import COMMANDS
+from kvlab.shape import LayerGroup, Shape
+from kvlab.workloads import unrelated
+
+Kvlab = Callable[..., Any]
+
+
+def fails(said: Any, code: int, *words: str) -> None:
+    assert said.code == code
+    assert said.out == ""
+    what, why, hint = said.err.rstrip("\n").split("\n")
+    assert what.startswith("kvlab: ")
+    assert why.startswith("  why: ")
+    assert hint.startswith("  do:  ")
+    for word in words:
+        assert word in said.err
+
+
+@pytest.fixture
+def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening a model is an error: a wrong flag is told before that."""
+
+    def opened(*_: object, **__: object) -> None:
+        pytest.fail("a model was opened")
+
+    monkeypatch.setattr(kvlab, "open", opened)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    kvlab.twin("smollm2").run(unrelated(2), out=str(tmp_path / "run.kvrec"), progress=False)
+    return tmp_path / "run.kvrec"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(kvlab_says: Kvlab, command: str) -> None:
+    said = kvlab_says(command, "--help")
+    assert said.code == 0
+    assert f"kvlab {command}" in said.out.split("example:")[1]
+
+
+def test_the_whole_has_help_and_a_version(kvlab_says: Kvlab) -> None:
+    said = kvlab_says("--help")
+    assert said.code == 0
+    assert all(command in said.out for command in COMMANDS)
+    assert kvlab_says("--version").out.startswith("kvlab ")
+
+
+@pytest.mark.parametrize("words", [[], ["dance"], ["run"], ["run", "unrelated:3", "--model"], ["bench", "walker"], ["check", "repeat:2", "--nope"]])
+def test_wrong_use_is_2(kvlab_says: Kvlab, words: list[str]) -> None:
+    said = kvlab_says(*words)
+    assert said.code == 2
+    assert "usage: kvlab" in said.err
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--budget", "abc"], ("'abc'", "8GiB")),
+        (["--budget", "-1"], ("'-1'",)),
+        (["--policy", "0.12.0"], ("0.12.0", "0.30.7")),
+        (["--policy", "latest"], ("latest",)),
+        (["--set", "capture_grid"], ("'capture_grid'", "=")),
+        (["--set", "captur_grid=8"], ("'captur_grid'",)),
+        (["--set", "capture_grid=0"], ("capture_grid", "0")),
+        (["--set", "protect=nobody"], ("protect", "'nobody'")),
+    ],
+)
+def test_a_flag_that_cannot_be_used_is_told_before_a_model_is_opened(kvlab_says: Kvlab, flags: list[str], words: tuple[str, ...]) -> None:
+    for command in ("run", "twin", "check"):
+        fails(kvlab_says(command, "unrelated:2", *(f"{flags[0]}={flags[1]}",)), 2, *words)
+
+
+@pytest.mark.usefixtures("no_model")
+def test_an_unknown_workload_is_told_with_what_is_near(kvlab_says: Kvlab) -> None:
+    fails(kvlab_says("run", "unrelatd:15"), 2, "'unrelatd:15'", "did you mean unrelated:15?")
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_case_that_cannot_be_used_names_file_and_key(kvlab_says: Kvlab, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"id": "mine", "workload": [{"tokens": [1], "generatd": []}]}))
+    fails(kvlab_says("run", path), 2, "mine.json, workload[0]", "'generatd'", "'generated'")
+    path.write_text(json.dumps({"id": "mine", "workload": [{"tokens": []}]}))
+    fails(kvlab_says("run", path), 2, "mine.json, workload[0]", "the prompt is empty")
+    path.write_text("{")
+    fails(kvlab_says("run", path), 3, "mine.json is not JSON")
+    fails(kvlab_says("run", tmp_path / "absent.json"), 3, "absent.json cannot be read")
+
+
+def test_an_unknown_model_or_shape_is_2(kvlab_says: Kvlab) -> None:
+    fails(kvlab_says("run", "repeat:2", "--model", "smolm2"), 2, "'smolm2'")
+    fails(kvlab_says("twin", "repeat:2", "--shape", "smolm2"), 2, "'smolm2'")
+    fails(kvlab_says("check", "repeat:2", "--layers", "kv,magic"), 2, "'magic'")
+
+
+def test_a_prompt_longer_than_the_context_is_2(kvlab_says: Kvlab, tmp_path: Path) -> None:
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(Shape("small", (LayerGroup("kv", (0,), bytes_per_token=1),), context=10).to_dict()))
+    fails(kvlab_says("twin", "repeat:2", "--shape", path), 2, "small holds 10 tokens")
+
+
+def test_a_place_that_cannot_be_written_is_3(kvlab_says: Kvlab, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    fails(kvlab_says("twin", "repeat:2", "--out", blocked / "run.kvrec"), 3, "run.kvrec")
+
+
+def test_the_demo_tells_that_it_cannot_write_before_it_opens_a_model(kvlab_says: Kvlab, tmp_path: Path, no_model: None) -> None:
+    del no_model
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    fails(kvlab_says("demo", "--out", blocked), 3, "--out FOLDER")
+
+
+def test_a_recording_that_is_not_there_or_not_one_is_3(kvlab_says: Kvlab, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for command in ("diagnose", "report", "pack"):
+        fails(kvlab_says(command, tmp_path / "absent.kvrec"), 3, "absent.kvrec")
+        fails(kvlab_says(command, tmp_path / "empty"), 3, "is not a recording")
+
+
+def test_a_truncated_recording_is_3_and_can_be_salvaged(kvlab_says: Kvlab, kept: Path) -> None:
+    part = min((kept / "events").iterdir())
+    part.write_bytes(part.read_bytes()[:40])
+    fails(kvlab_says("diagnose", kept), 3, "damaged", "--salvage")
+    assert kvlab_says("diagnose", kept, "--salvage").code == 0
+
+
+def test_a_recording_of_an_unknown_schema_version_is_3(kvlab_says: Kvlab, kept: Path) -> None:
+    manifest = json.loads((kept / "manifest.json").read_text())
+    (kept / "manifest.json").write_text(json.dumps(manifest | {"schema": 99}))
+    fails(kvlab_says("diagnose", kept), 3, "schema version 99")
+
+
+def test_a_report_that_cannot_be_written_is_3(kvlab_says: Kvlab, kept: Path, tmp_path: Path) -> None:
+    fails(kvlab_says("report", kept, "-o", tmp_path / "no" / "such" / "report.html"), 3, "report.html")
+
+
+def test_a_reader_that_leaves_early_is_no_error(cases: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "kvlab.cli", "check", str(cases / "tokens" / "lazy_overwrite.json")]
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+        os.close(writer)
+        _, err = process.communicate()
+    assert process.returncode == 141
+    assert err == ""

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kvlab.cli import lab, lab_startup
+from kvlab.cli.policy_choice import chosen_policy
+from kvlab.policy import Policy
+from kvlab.studies import bench_runner
+from kvlab.studies.bench_runner import Bench, Speed
+
+Kvlab = Callable[..., Any]
+
+
+def bench(ours: float, theirs: float) -> Bench:
+    return Bench(Speed((ours, ours * 9, ours)), Speed((theirs, theirs, theirs / 9)), "m", 128, {"cpus": 2})
+
+
+def test_later_choices_win_and_single_ones_stay() -> None:
+    default = Policy(prefill_chunk=128)
+    assert chosen_policy(default, {}, None, [], None) == default
+    of_case = {"version": "0.32.7", "budget_bytes": 60, "prefill_chunk": 9}
+    assert chosen_policy(default, of_case, None, [], None) == Policy.ollama("0.32.7").replace(budget_bytes=60, prefill_chunk=9)
+    assert chosen_policy(default, of_case, "main", [], None) == Policy(budget_bytes=60, prefill_chunk=9)
+    assert chosen_policy(default, of_case, "main", ["budget_bytes=1KiB"], "2KiB").budget_bytes == 2048
+    assert chosen_policy(default, {}, "kvlab", [], None) == Policy.kvlab().replace(prefill_chunk=128)
+
+
+def test_doctor_says_what_is_here(kvlab_says: Kvlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVLAB_CACHE", str(tmp_path / "cache"))
+    seen = kvlab_says("doctor", "--json").json
+    assert set(seen) >= {"python", "versions", "mlx_device", "blas", "browser", "cache_folder", "models", "free_disk_bytes"}
+    assert seen["models"] == []
+    assert seen["versions"]["mlx"]
+    assert seen["free_disk_bytes"] > 0
+    (tmp_path / "cache" / "models" / "some").mkdir(parents=True)
+    (tmp_path / "cache" / "models" / "some" / "weights").write_bytes(b"123")
+    assert kvlab_says("doctor", "--json").json["models"] == [{"name": "some", "bytes": 3}]
+    text = kvlab_says("doctor").out
+    assert "BLAS" in text
+    assert "some, 3 B" in text
+
+
+def test_bench_fails_under_its_bar_and_only_then(kvlab_says: Kvlab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_runner, "measure", lambda *_, **__: bench(1.0, 0.96))
+    said = kvlab_says("bench", "runner", "--json")
+    assert said.code == 0
+    assert said.json["ratio"] == pytest.approx(0.96)
+    assert said.json["passed"] is True
+    monkeypatch.setattr(bench_runner, "measure", lambda *_, **__: bench(1.0, 0.94))
+    said = kvlab_says("bench", "runner")
+    assert said.code == 1
+    assert "ratio 0.940 (BELOW the bar of 0.95)" in said.out
+
+
+def test_bench_needs_a_round(kvlab_says: Kvlab) -> None:
+    assert kvlab_says("bench", "runner", "--rounds", "0").code == 2
+
+
+def test_lab_opens_the_folder_and_keeps_the_users_startup_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONSTARTUP", "mine.py")
+    args = argparse.Namespace(folder=str(tmp_path), port=8890, no_browser=True)
+    words = lab.words(args)
+    assert words[:3] == [sys.executable, "-m", "jupyterlab"]
+    assert f"--ServerApp.root_dir={tmp_path.resolve()}" in words
+    assert "--ServerApp.port=8890" in words
+    assert "--no-browser" in words
+    environment = lab.environment()
+    assert environment["PYTHONSTARTUP"] == lab_startup.__file__
+    assert environment[lab_startup.BEFORE] == "mine.py"
+
+
+def test_the_startup_file_loads_the_extension_then_the_users_file_and_leaves_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    shell = SimpleNamespace(run_line_magic=lambda name, line: ran.append(f"%{name} {line}"))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    mine = tmp_path / "mine.py"
+    mine.write_text("import os; os.environ['KVLAB_TEST_STARTUP'] = 'ran'")
+    monkeypatch.setenv(lab_startup.BEFORE, str(mine))
+    monkeypatch.setenv("KVLAB_TEST_STARTUP", "")
+    names = runpy.run_path(lab_startup.__file__, run_name="__main__")
+    assert ran == ["%load_ext kvlab"]
+    assert os.environ["KVLAB_TEST_STARTUP"] == "ran"
+    assert not {name for name in names if not name.startswith("__")}

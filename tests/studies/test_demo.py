@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kvlab
+from kvlab.events import BytesRead, Matched, RequestClosed
+from kvlab.studies.demo import REPORT, Answers, demo
+from kvlab.studies.request_rows import RowsAsTheyCome, table, unit_for
+from kvlab.workloads import unrelated
+
+
+def test_the_story_on_the_twin_of_the_embedded_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(_name: str) -> Any:
+        return kvlab.twin("smollm2")
+
+    monkeypatch.setattr(kvlab, "open", opened)
+    told: list[str] = []
+    recording = demo(tmp_path / "new", told.append)
+    text = "\n".join(told)
+    assert recording.requests.height == 15
+    finding = kvlab.diagnose(recording).about("budget_or_leak")
+    assert finding.verdict == "budget"
+    reached = finding.numbers["plateau_reached_at_request"]
+    assert isinstance(reached, int)
+    assert 8 <= reached <= 12
+    for words in ("Verdict: budget", "plateau predicted", "plateau observed", "reached at request", "counted MiB", "What next", "capital of France"):
+        assert words in text
+    assert (tmp_path / "new" / REPORT).stat().st_size > 0
+    assert kvlab.load(tmp_path / "new" / "demo.kvrec").requests.equals(recording.requests)
+    counted = recording.requests.get_column("counted").to_list()
+    assert counted[:reached] == sorted(counted[:reached])
+    assert max(counted) <= recording.requests.item(0, "budget")
+
+
+@pytest.mark.full
+def test_the_story_on_the_embedded_model(tmp_path: Path) -> None:
+    told: list[str] = []
+    recording = demo(tmp_path, told.append)
+    finding = kvlab.diagnose(recording).about("budget_or_leak")
+    assert finding.verdict == "budget"
+    assert finding.numbers["plateau_reached_at_request"] in range(8, 13)
+    assert any("Paris" in line for line in told)
+    assert recording.events.get_column("text").is_null().all()
+
+
+def test_a_row_waits_for_its_bytes_and_its_end_in_either_order() -> None:
+    told: list[str] = []
+    rows = RowsAsTheyCome(unit_for(0), told.append)
+    closing = [RequestClosed(request=1), BytesRead(phase="close", weights=5, live=4, snapshots=3, counted=2, active=13, nodes=3, request=1)]
+    for order in (closing, closing[::-1]):
+        rows.see(Matched(tokens=9, matched=4, cached=3, left=6, request=1))
+        rows.see(BytesRead(phase="close", weights=99, source="twin", request=1))
+        for event in order:
+            rows.see(event)
+    header, first, second = told
+    assert "counted B" in header
+    assert first == second
+    assert first.split() == ["1", "4", "3", "6", "3", "2", "12", "13"]
+
+
+def test_answers_are_kept_in_mind_without_storing_them() -> None:
+    answers = Answers()
+    answers.see(RequestClosed(request=2, text=" Paris. "))
+    answers.see(RequestClosed(request=3, text=None))
+    assert answers.texts == {2: "Paris."}
+
+
+@pytest.mark.parametrize(("largest", "unit"), [(0, "B"), (2**20, "KiB"), (2**25, "MiB"), (2**30 * 16, "MiB"), (2**35, "GiB")])
+def test_the_unit_suits_the_largest_figure(largest: int, unit: str) -> None:
+    assert unit_for(largest).name == unit
+
+
+def test_the_table_of_a_recording_has_a_row_a_request() -> None:
+    recording = kvlab.twin("smollm2").run(unrelated(3), progress=False)
+    assert len(table(recording).splitlines()) == 4
