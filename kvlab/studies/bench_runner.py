@@ -102,8 +102,10 @@ def measure(model: str = "smollm2", rounds: int = 5, say: Say | None = None) -> 
     for side in (ours, theirs):
         side()
     seconds: tuple[list[float], list[float]] = ([], [])
+    sides = list(zip(seconds, (ours, theirs), strict=True))
     for number in range(rounds):
-        for taken, side in zip(seconds, (ours, theirs), strict=True):
+        # each side goes first every other round, so that neither always finds the other's warmth
+        for taken, side in sides if number % 2 == 0 else sides[::-1]:
             taken.append(_seconds(side))
         if say is not None:
             say(f"round {number + 1}: kvlab {seconds[0][-1]:.2f} s, mlx_lm {seconds[1][-1]:.2f} s")
