@@ -112,8 +112,10 @@ def _layers(table: pl.DataFrame, unit: str, budget: str) -> list[alt.Chart]:
     if table.get_column(PREDICTED).null_count() < table.height:
         ends = base.transform_filter("isValid(datum.middle)").transform_calculate(mark=f"'{PREDICTED}'")
         shape = alt.Shape("mark:N", title=None, scale=alt.Scale(domain=[PREDICTED], range=["diamond"]))
-        diamonds = ends.mark_point(filled=True, size=55, fill=theme.CORE, stroke=theme.HALO, strokeWidth=1.2, opacity=1)
-        layers.append(diamonds.encode(x="middle:Q", y=alt.Y(f"{PREDICTED}:Q", title=unit), shape=shape))
+        # a colour that a legend may show on both papers comes through a scale; a mark's own is taken over as it is
+        fill = alt.Fill("mark:N", title=None, scale=alt.Scale(domain=[PREDICTED], range=[theme.INK]))
+        diamonds = ends.mark_point(filled=True, size=60, stroke=theme.HALO, strokeWidth=1.4, opacity=1)
+        layers.append(diamonds.encode(x="middle:Q", y=alt.Y(f"{PREDICTED}:Q", title=unit), shape=shape, fill=fill))
     if budget:
         first = base.transform_filter("isValid(datum.budget)").transform_window(place="row_number()").transform_filter("datum.place == 1")
         label = first.mark_text(align="left", baseline="bottom", dx=4, dy=-4)

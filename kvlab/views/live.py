@@ -7,12 +7,14 @@ A stored notebook has the PNG beside the widget, so it reads without a kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 import altair as alt
+import polars as pl
 
 from kvlab.views import theme
-from kvlab.views.tables import moments
+from kvlab.views.tables import moment_words
 
 
 @dataclass(slots=True)
@@ -50,20 +52,38 @@ def turn_off() -> None:
     LIVE.on = False
 
 
-def slider(recording: Any) -> alt.Parameter:
-    """Return the parameter `at` over the events of a recording, bound to a slider that the keyboard reaches."""
-    seqs: list[int] = moments(recording).get_column("seq").to_list()
-    first, last = (seqs[0], seqs[-1]) if seqs else (0, 0)
-    return alt.param(name="at", value=last, bind=_ALTAIR.binding_range(min=first, max=last, step=1, name="event "))
+def widget(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    """Return a chart's widget as a mime bundle; empty while widgets are off."""
+    return _bundle(_chart(chart)) if LIVE.on else {}
 
 
-def widget(chart: Any) -> dict[str, Any]:
-    """Return a chart's widget as a mime bundle; empty while widgets are off.
+def widget_in_time(chart: alt.TopLevelMixin, stops: pl.DataFrame) -> dict[str, Any]:
+    """Return a chart with a slider over its parameter `at` as a mime bundle; empty while widgets are off.
 
-    The specification is sent once; a slider in it changes a parameter in the browser only.
+    The specification is sent once; the slider sends one number. It is ipywidgets' own: JupyterLab takes the arrow keys away from any other.
     """
-    if not LIVE.on:
-        return {}
-    made = _ALTAIR.JupyterChart(chart, embed_options={"actions": False})
-    data, _metadata = made._repr_mimebundle_()
+    if not LIVE.on or not stops.height:
+        return widget(chart)
+    widgets: Any = import_module("ipywidgets")
+    drawn = _chart(chart)
+    options = list(zip(moment_words(stops), stops.get_column("seq"), strict=True))
+    slider = widgets.SelectionSlider(options=options, index=len(options) - 1, description="moment", readout=False, layout=widgets.Layout(width="520px"))
+    words = widgets.Label(options[-1][0])
+
+    def move(change: dict[str, Any]) -> None:
+        drawn.params.at = change["new"]
+        words.value = slider.label
+
+    slider.observe(move, "value")
+    return _bundle(widgets.VBox([widgets.HBox([slider, words]), drawn]))
+
+
+def _chart(chart: alt.TopLevelMixin) -> Any:
+    return _ALTAIR.JupyterChart(chart, embed_options={"actions": False})
+
+
+def _bundle(made: Any) -> dict[str, Any]:
+    # anywidget answers with a pair of data and metadata, ipywidgets with the data alone
+    found = made._repr_mimebundle_()
+    data = cast("dict[str, Any]", found[0] if isinstance(found, tuple) else found)
     return {WIDGET: data[WIDGET]}

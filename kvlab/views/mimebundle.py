@@ -18,10 +18,11 @@ from kvlab.views.bytes_chart import bytes_chart
 from kvlab.views.bytes_text import bytes_text
 from kvlab.views.card import card
 from kvlab.views.findings_text import findings_text
+from kvlab.views.tables import moments
 from kvlab.views.trie_outline import moment_chart, outline_chart, outline_text
 
-Form = tuple[Callable[[], str], Callable[[], alt.TopLevelMixin] | None, Callable[[], Any] | None]
-"""An object's text, its still chart and its live chart (None: the object has no such form)."""
+Form = tuple[Callable[[], str], Callable[[], alt.TopLevelMixin] | None, Callable[[], dict[str, Any]] | None]
+"""An object's text, its still chart and its widget (None: the object has no such form)."""
 
 
 def mimebundle(obj: Any) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def mimebundle(obj: Any) -> dict[str, Any]:
     if still is not None and (image := _attempt(lambda: static.png(still()), failed)):
         bundle["image/png"] = image
     if moving is not None and live.LIVE.on:
-        bundle |= _attempt(lambda: live.widget(moving()), failed) or {}
+        bundle |= _attempt(moving, failed) or {}
     if failed:
         bundle["text/plain"] += "".join(f"\n(not drawn: {reason})" for reason in failed)
     return bundle
@@ -47,17 +48,19 @@ def _form(obj: Any) -> Form:
     if isinstance(obj, Recording):
         return lambda: card(obj, diagnose(obj)) + "\n\n" + bytes_text(obj), lambda: bytes_chart(obj), lambda: _together(obj)
     if isinstance(obj, Moment):
-        return lambda: outline_text(obj), lambda: moment_chart(obj), lambda: moment_chart(obj)
+        return lambda: outline_text(obj), lambda: moment_chart(obj), lambda: live.widget(moment_chart(obj))
     if isinstance(obj, Findings):
         return lambda: findings_text(obj), None, None
     return lambda: repr(obj), None, None
 
 
-def _together(recording: Recording) -> alt.VConcatChart:
-    """Bytes and trie under one slider: one time variable drives both."""
-    at = live.slider(recording)
+def _together(recording: Recording) -> dict[str, Any]:
+    """Return bytes and trie under one slider: one time variable drives both."""
+    stops = moments(recording)
+    at = alt.param(name="at", value=int(stops.item(-1, "seq")) if stops.height else 0)
     both: Any = alt.vconcat(bytes_chart(recording, at), outline_chart(recording, at), spacing=24)
-    return both.resolve_scale(color="independent", fill="independent", stroke="independent")
+    own = dict.fromkeys(("color", "fill", "stroke", "strokeDash", "shape"), "independent")
+    return live.widget_in_time(both.resolve_scale(**own), stops)
 
 
 def _attempt(make: Callable[[], Any], failed: list[str]) -> Any:

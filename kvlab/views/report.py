@@ -19,7 +19,7 @@ from kvlab.diagnose import Findings
 from kvlab.errors import UnreadableInput
 from kvlab.recording import Recording
 from kvlab.views import bytes_chart, bytes_text, report_parts, spans_chart, static, theme, trie_outline
-from kvlab.views.tables import moments
+from kvlab.views.tables import moment_words, moments
 
 
 def write_report(recording: Recording, path: str | Path, findings: Findings | None = None) -> Path:
@@ -68,10 +68,7 @@ def report_html(recording: Recording, findings: Findings | None = None) -> str:
     ]
     data = {
         "specs": specs,
-        "moments": [
-            {"seq": seq, "x": x, "words": f"request {request}, {phase} (event {seq})" if request else f"{phase} (event {seq})"}
-            for seq, request, phase, x in stops.iter_rows()
-        ],
+        "moments": [{"seq": seq, "x": x, "words": words} for seq, x, words in zip(stops["seq"], stops["x"], moment_words(stops), strict=True)],
     }
     manifest = recording.manifest
     return Template(_page("report.html")).substitute(

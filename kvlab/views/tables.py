@@ -82,6 +82,11 @@ def moments(recording: Recording, most: int = MOMENTS) -> pl.DataFrame:
     return table.gather_every(step, offset=(table.height - 1) % step) if table.height else table
 
 
+def moment_words(stops: pl.DataFrame) -> list[str]:
+    """Return the name of each of `moments`, such as `request 7, close (event 136)`."""
+    return [f"request {request}, {phase} (event {seq})" if request else f"{phase} (event {seq})" for seq, request, phase, _ in stops.iter_rows()]
+
+
 def last_bytes(table: pl.DataFrame, name: str) -> int:
     """Return the last value in a column of `readings` that was read at all, in bytes; 0 when none was."""
     values = table.get_column(name).drop_nulls()

@@ -108,7 +108,8 @@ def _chart(table: pl.DataFrame, at: alt.Parameter, title: str) -> alt.HConcatCha
     lines = min(tallest, LINES)
     y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.5, lines - 0.5], reverse=True, nice=False, zero=False, padding=0))
     base = alt.Chart(drawn, height=lines * STEP).transform_filter(alive(str(at.name))).encode(y=y)
-    x = alt.X("start:Q", title="token position", axis=alt.Axis(tickMinStep=1))
+    # the axis is that of all moments: nothing jumps, and an empty trie has one too
+    x = alt.X("start:Q", title="token position", scale=alt.Scale(domain=[0, largest(table, "end") or 1], nice=False), axis=alt.Axis(tickMinStep=1))
     tips = [alt.Tooltip(f"{name}:N") for name in ("node", "start", "end", "tokens", "counted", "snapshots", "request", "born")]
     states = [state for state in theme.STATES if state != "live"]
     legend = "snapshots (frame = active path)"
