@@ -92,7 +92,13 @@ class Source:
         chosen = policy or (Policy.from_dict(work.policy) if work.policy else self._default)
         runner = self._fresh(chosen, Checker() if check else None)
         manifest = Manifest.now(
-            model=self.name, origin=self._model.origin, shape=self.shape, policy=chosen, workload=work.name, source=self.source, stored_text=store_text
+            model=self.name,
+            origin=self._model.origin | ({"checked": True} if check else {}),
+            shape=self.shape,
+            policy=chosen,
+            workload=work.name,
+            source=self.source,
+            stored_text=store_text,
         )
         predict = self._prediction(chosen)
         with Recorder(manifest, out=out, store_text=store_text) as recorder:

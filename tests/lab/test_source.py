@@ -151,3 +151,10 @@ def test_a_shape_by_name_and_by_kinds() -> None:
     assert kvlab.twin(["kv", "kv"]).shape.groups[0].layers == (0, 1)
     with pytest.raises(BadValue, match="smollm3"):
         kvlab.twin("smollm3")
+
+
+def test_a_recording_says_that_it_was_checked() -> None:
+    source = open_twin(["kv"])
+    work = Workload("w", (Request(tokens=(1, 2, 3)), Request(tokens=(1, 2, 4))))
+    verdicts = [kvlab.diagnose(source.run(work, progress=False, check=check)).about("is_the_answer_right").verdict for check in (True, False)]
+    assert verdicts == ["identical", "not_enough_data"]
