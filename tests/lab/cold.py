@@ -54,14 +54,18 @@ class Walk:
         self.lab = Lab(self.model, self.policy)
         self.twin = Twin(self.model.shape, self.policy)
         self.number = 0
+        self.twin_found: tuple[int, int, int, str] | None = None
 
     def run(self, request: Request) -> None:
         self.number += 1
         self.model.seen = []
+        found: tuple[int, int, int, str] | None = None
         own: list[int] = []
         reply: list[int] = []
         for event in self.lab.step(request, self.policy):
-            if isinstance(event, ChunkRan):
+            if isinstance(event, Matched):
+                found = (event.matched, event.cached, event.left, event.reason)
+            elif isinstance(event, ChunkRan):
                 own.append(event.end)
             elif isinstance(event, TokenOut) and event.token is not None:
                 reply.append(event.token)
@@ -69,6 +73,7 @@ class Walk:
         own += range(len(tokens), len(tokens) + len(reply))
         runs = self._follow_on_twin(Request(tokens=tokens, generated=tuple(reply), cancel_after=request.cancel_after))
         self.edges[self.number] = own
+        assert found == self.twin_found
         self._same_as_twin()
         if reply:
             self._compare([*tokens, *reply], len(tokens), own, runs)
@@ -81,6 +86,7 @@ class Walk:
                 assert isinstance(store, SpanKVStore)
                 runs = store.contents(0, event.cached)
                 self.starts[self.number] = event.cached
+                self.twin_found = (event.matched, event.cached, event.left, event.reason)
         return runs
 
     def _same_as_twin(self) -> None:
