@@ -18,8 +18,8 @@ from kvlab.views.bytes_chart import bytes_chart
 from kvlab.views.bytes_text import bytes_text
 from kvlab.views.card import card
 from kvlab.views.findings_text import findings_text
-from kvlab.views.tables import moments
-from kvlab.views.trie_outline import moment_chart, outline_chart, outline_text
+from kvlab.views.tables import last_moment
+from kvlab.views.trie_outline import moment_chart, outline_in_time, outline_text
 
 Form = tuple[Callable[[], str], Callable[[], alt.TopLevelMixin] | None, Callable[[], dict[str, Any]] | None]
 """An object's text, its still chart and its widget (None: the object has no such form)."""
@@ -56,9 +56,9 @@ def _form(obj: Any) -> Form:
 
 def _together(recording: Recording) -> dict[str, Any]:
     """Return bytes and trie under one slider: one time variable drives both."""
-    stops = moments(recording)
-    at = alt.param(name="at", value=int(stops.item(-1, "seq")) if stops.height else 0)
-    both: Any = alt.vconcat(bytes_chart(recording, at), outline_chart(recording, at), spacing=24)
+    at = last_moment(recording)
+    trie, stops = outline_in_time(recording, at)
+    both: Any = alt.vconcat(bytes_chart(recording, at), trie, spacing=24)
     own = dict.fromkeys(("color", "fill", "stroke", "strokeDash", "shape"), "independent")
     return live.widget_in_time(both.resolve_scale(**own), stops)
 

@@ -57,10 +57,26 @@ class OutlineRow:
         return "root" if self.node == 0 else f"#{self.node}"
 
 
-def outline_rows(moment: Moment) -> list[OutlineRow]:
-    """Return the alive nodes of a moment, depth first."""
+def outline_rows(moment: Moment, most: int | None = None) -> list[OutlineRow]:
+    """Return the alive nodes of a moment, depth first; at most `most` of them: the newest, with all their ancestors."""
     nodes: dict[int, dict[str, Any]] = {row["node"]: row for row in moment.nodes.iter_rows(named=True)}
+    if most is not None and len(nodes) > most:
+        nodes = _newest(nodes, most)
     return [_row(place, depth, nodes[node]) for place, (node, depth) in enumerate(_depth_first(nodes))]
+
+
+def _newest(nodes: dict[int, dict[str, Any]], most: int) -> dict[int, dict[str, Any]]:
+    kept: dict[int, dict[str, Any]] = {}
+    for newest in sorted(nodes, reverse=True):
+        path: list[int] = []
+        node = newest
+        while node in nodes and node not in kept and node not in path:
+            path.append(node)
+            node = nodes[node]["parent"]
+        if len(kept) + len(path) > most:
+            break
+        kept |= {node: nodes[node] for node in path}
+    return kept
 
 
 def _depth_first(nodes: dict[int, dict[str, Any]]) -> Iterator[tuple[int, int]]:

@@ -13,13 +13,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import altair as alt
-
 from kvlab.diagnose import Findings
 from kvlab.errors import UnreadableInput
 from kvlab.recording import Recording
 from kvlab.views import bytes_chart, bytes_text, report_parts, spans_chart, static, theme, trie_outline
-from kvlab.views.tables import moment_words, moments
+from kvlab.views.tables import last_moment, moment_words
 
 
 def write_report(recording: Recording, path: str | Path, findings: Findings | None = None) -> Path:
@@ -43,11 +41,11 @@ def write_report(recording: Recording, path: str | Path, findings: Findings | No
 
 def report_html(recording: Recording, findings: Findings | None = None) -> str:
     """Return the report as text of HTML."""
-    stops = moments(recording)
-    at = alt.param(name="at", value=int(stops.get_column("seq")[-1]) if stops.height else 0)
+    at = last_moment(recording)
+    trie, stops = trie_outline.outline_in_time(recording, at)
     drawn: dict[str, Any] = {
         "bytes": bytes_chart.bytes_chart(recording, at),
-        "trie": trie_outline.outline_chart(recording, at),
+        "trie": trie,
         "spans": spans_chart.spans_chart(recording, at),
     }
     specs = {name: theme.spec(chart) for name, chart in drawn.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from kvlab.recording import Recording
@@ -80,6 +81,12 @@ def moments(recording: Recording, most: int = MOMENTS) -> pl.DataFrame:
         table = table.group_by("request", maintain_order=True).last().select("seq", "request", "phase", "x")
     step = max(1, -(-table.height // most))
     return table.gather_every(step, offset=(table.height - 1) % step) if table.height else table
+
+
+def last_moment(recording: Recording) -> alt.Parameter:
+    """Return the parameter `at` over `seq` that moves all views of a recording; it begins at the last moment."""
+    stops = moments(recording)
+    return alt.param(name="at", value=int(stops.item(-1, "seq")) if stops.height else 0)
 
 
 def moment_words(stops: pl.DataFrame) -> list[str]:

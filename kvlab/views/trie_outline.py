@@ -20,7 +20,7 @@ from kvlab.views.outline_rows import OutlineRow, outline_rows
 from kvlab.views.tables import largest, moments
 
 LINES = 100
-"""An outline draws at most this many rows; it says how many more there are."""
+"""An outline draws at most this many rows, the newest with their ancestors; it says how many more there are."""
 
 STEP = 16
 """Pixels a row."""
@@ -32,30 +32,39 @@ BARS = 440
 """Pixels of the token axis."""
 
 
-def outline_table(recording: Recording, seqs: Sequence[int]) -> pl.DataFrame:
-    """Return the rows of all moments as intervals; moments are thinned out from the front until at most `ROWS` rows remain."""
-    kept = list(seqs)
+def outline_table(drawn: Sequence[Moment]) -> tuple[pl.DataFrame, list[int]]:
+    """Return the rows of moments as intervals, and the moments (seq) that are in them.
+
+    Every second moment but the last is left out until at most `ROWS` rows remain.
+    """
+    kept = [(moment.seq, _chart_rows(outline_rows(moment, LINES))) for moment in drawn]
     while True:
-        table = intervals(kept, (_chart_rows(outline_rows(recording.at(seq))) for seq in kept))
+        seqs = [seq for seq, _ in kept]
+        table = intervals(seqs, (rows for _, rows in kept))
         if table.height <= ROWS or len(kept) < 3:
-            return table
-        kept = kept[::-1][::2][::-1]
+            return table, seqs
+        kept = kept[::-2][::-1]
 
 
-def outline_chart(recording: Recording, at: alt.Parameter | None = None) -> alt.HConcatChart:
-    """Return the outline of a recording's trie, moved by `at` (a parameter over `seq`); without it, the last moment."""
-    table = moments(recording)
-    seqs = table.get_column("seq").to_list()
-    if at is None:
-        seqs = seqs[-1:]
-        at = alt.param(name="at", value=seqs[-1] if seqs else 0)
-    return _chart(outline_table(recording, seqs), at, _title(recording.requests.height))
+def outline_in_time(recording: Recording, at: alt.Parameter) -> tuple[alt.HConcatChart, pl.DataFrame]:
+    """Return the outline of a recording's trie, moved by `at` (a parameter over `seq`), and the `moments` at which it is right."""
+    stops = moments(recording)
+    drawn = [recording.at(seq) for seq in stops.get_column("seq")]
+    table, kept = outline_table(drawn)
+    return _chart(table, _tallest(drawn), at, _over(recording)), stops.filter(pl.col("seq").is_in(kept))
+
+
+def outline_chart(recording: Recording) -> alt.HConcatChart:
+    """Return the outline of a recording's trie at its last moment."""
+    drawn = [recording.at(seq) for seq in moments(recording).get_column("seq").tail(1)]
+    table, seqs = outline_table(drawn)
+    return _chart(table, _tallest(drawn), alt.param(name="at", value=seqs[0] if seqs else 0), _over(recording))
 
 
 def moment_chart(moment: Moment) -> alt.HConcatChart:
     """Return the outline of one moment's trie."""
-    table = intervals([moment.seq], [_chart_rows(outline_rows(moment))])
-    return _chart(table, alt.param(name="at", value=moment.seq), f"The trie after event {moment.seq}, in request {moment.request}")
+    table, _ = outline_table([moment])
+    return _chart(table, _tallest([moment]), alt.param(name="at", value=moment.seq), f"The trie after event {moment.seq}, in request {moment.request}")
 
 
 def outline_text(moment: Moment, most: int = 60) -> str:
@@ -74,10 +83,6 @@ def outline_text(moment: Moment, most: int = 60) -> str:
         for row in rows
     ]
     return head + "\n" + text_table.columns(("  node", "edge", "tokens", "counted", "snapshots"), text_table.shortened(cells, most), left=(0, 4))
-
-
-def _title(requests: int) -> str:
-    return f"The trie, depth first, over {requests} requests"
 
 
 def _chart_rows(rows: Sequence[OutlineRow]) -> list[dict[str, Hashable]]:
@@ -100,14 +105,20 @@ def _chart_rows(rows: Sequence[OutlineRow]) -> list[dict[str, Hashable]]:
     ]
 
 
-def _chart(table: pl.DataFrame, at: alt.Parameter, title: str) -> alt.HConcatChart:
+def _over(recording: Recording) -> str:
+    return f"The trie, depth first, over {recording.requests.height} requests"
+
+
+def _tallest(drawn: Sequence[Moment]) -> int:
+    return max((moment.nodes.height for moment in drawn), default=0)
+
+
+def _chart(table: pl.DataFrame, tallest: int, at: alt.Parameter, title: str) -> alt.HConcatChart:
     if not table.height:
         return alt.hconcat(theme.nothing("there is no node")).add_params(at).properties(title=title, description="an empty trie")
-    tallest = int(largest(table, "place")) + 1
-    drawn = table.filter(pl.col("place") < LINES)
     lines = min(tallest, LINES)
     y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.5, lines - 0.5], reverse=True, nice=False, zero=False, padding=0))
-    base = alt.Chart(drawn, height=lines * STEP).transform_filter(alive(str(at.name))).encode(y=y)
+    base = alt.Chart(table, height=lines * STEP).transform_filter(alive(str(at.name))).encode(y=y)
     # the axis is that of all moments: nothing jumps, and an empty trie has one too
     x = alt.X("start:Q", title="token position", scale=alt.Scale(domain=[0, largest(table, "end") or 1], nice=False), axis=alt.Axis(tickMinStep=1))
     tips = [alt.Tooltip(f"{name}:N") for name in ("node", "start", "end", "tokens", "counted", "snapshots", "request", "born")]
@@ -130,7 +141,7 @@ def _chart(table: pl.DataFrame, at: alt.Parameter, title: str) -> alt.HConcatCha
             tooltip=tips,
         )
     )
-    deepest = int(largest(drawn, "depth"))
+    deepest = int(largest(table, "depth"))
     indent = alt.X("depth:Q", axis=None, scale=alt.Scale(domain=[0, deepest + 4], nice=False, padding=0))
     names = base.mark_text(align="left", fontSize=10).encode(x=indent, text="label:N")
     made = alt.hconcat(
@@ -141,7 +152,7 @@ def _chart(table: pl.DataFrame, at: alt.Parameter, title: str) -> alt.HConcatCha
         _column(base, "snapshots", "snapshots", 130, "left"),
         spacing=6,
     )
-    more = f"; {tallest - LINES} more rows are not drawn" if tallest > LINES else ""
+    more = f"; the newest, up to {tallest - LINES} more are not drawn" if tallest > LINES else ""
     return made.add_params(at).properties(
         title=alt.Title(title, subtitle=f"one row a node; bars are edges over token positions{more}"),
         description=f"{title}: an outline of up to {tallest} nodes with their edges, tokens, counted bytes and snapshots.",

@@ -61,9 +61,10 @@ def test_bars_carry_state_and_the_frame_the_active_path(pair: Recording) -> None
 
 
 def test_time_is_a_parameter_and_rows_are_intervals(pair: Recording) -> None:
-    at = alt.param(name="at", value=LAST_CLOSE)
-    rows = one_dataset(specification(trie_outline.outline_chart(pair, at)))
-    for seq in moments(pair).get_column("seq"):
+    chart, stops = trie_outline.outline_in_time(pair, alt.param(name="at", value=LAST_CLOSE))
+    rows = one_dataset(specification(chart))
+    assert stops.equals(moments(pair))
+    for seq in stops.get_column("seq"):
         shown = sorted((row["place"], row["node"], row["state"], row["active"]) for row in rows if row["born"] <= seq < row["died"])
         assert shown == [(row.place, row.node, row.state, row.active) for row in outline_rows(pair.at(seq))]
 
@@ -74,22 +75,31 @@ def test_a_row_that_stays_is_sent_once() -> None:
 
 
 def test_too_many_rows_thin_the_moments_out_and_keep_the_last(fifteen: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
-    seqs = moments(fifteen).get_column("seq").to_list()
-    full = trie_outline.outline_table(fifteen, seqs)
+    drawn = [fifteen.at(seq) for seq in moments(fifteen).get_column("seq")]
+    full, every = trie_outline.outline_table(drawn)
+    assert every == [moment.seq for moment in drawn]
     monkeypatch.setattr(trie_outline, "ROWS", full.height - 1)
-    thin = trie_outline.outline_table(fifteen, seqs)
+    thin, kept = trie_outline.outline_table(drawn)
+    assert kept == every[::-2][::-1]
     assert thin.height < full.height
-    last = seqs[-1]
+    last = drawn[-1].seq
     assert [row["node"] for row in thin.iter_rows(named=True) if row["died"] > last] == [
         row["node"] for row in full.iter_rows(named=True) if row["died"] > last
     ]
+
+
+def test_of_a_tall_trie_the_newest_nodes_stay_with_their_ancestors(fifteen: Recording) -> None:
+    end = fifteen.at(int(fifteen.events.item(-1, "seq")))
+    assert [row.node for row in outline_rows(end, 7)] == [0, 40, 41, 42, 43, 44, 45]
+    assert [row.node for row in outline_rows(end, 9)] == [0, 40, 41, 42, 43, 44, 45], "a branch is there as a whole or not at all"
+    assert len(outline_rows(end, 31)) == 31
 
 
 def test_a_tall_trie_is_cut_and_says_so(fifteen: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trie_outline, "LINES", 10)
     spec = specification(trie_outline.outline_chart(fifteen))
     assert len(one_dataset(spec)) == 10
-    assert "21 more rows are not drawn" in spec["title"]["subtitle"]
+    assert "up to 21 more are not drawn" in spec["title"]["subtitle"]
 
 
 def test_one_moment_alone(pair: Recording) -> None:
