@@ -104,8 +104,12 @@ def test_charts_have_words_and_a_picture_without_scripts(page_text: str) -> None
     assert all(image["alt"] for image in tags.named("img"))
 
 
-def test_answers_are_shown_when_they_were_stored(page_text: str) -> None:
+def test_answers_are_shown_only_when_they_were_stored(page_text: str) -> None:
     assert 'class="answer"' not in page_text
+    script = Script()
+    script.log.request = 1
+    script.add(RequestBegan(), RequestClosed(stop="limit", text="<i>Paris"))
+    assert '<td class="answer">&lt;i&gt;Paris</td>' in report_html(script.recording(stored_text=True))
 
 
 def test_an_empty_recording(empty: Recording) -> None:
