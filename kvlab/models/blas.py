@@ -54,15 +54,6 @@ _status: BlasStatus | None = None
 _before: dict[int, int] = {}
 
 
-def status() -> BlasStatus:
-    """Return which matrix product MLX uses here; routes first if that has not been done.
-
-    Raises:
-        BadValue: the environment variable KVLAB_BLAS is neither empty, `on` nor `off`.
-    """
-    return route()
-
-
 def route() -> BlasStatus:
     """Point MLX at the first candidate that agrees with NumPy, once a process; return what is used.
 

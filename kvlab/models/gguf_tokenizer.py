@@ -1,6 +1,6 @@
 """Builds a tokenizer and its chat template from a GGUF file's metadata.
 
-Two families are known: byte-level BPE with merges (`gpt2`), and SentencePiece scores with byte fallback (`llama`).
+One family is known: byte-level BPE with merges (`gpt2`), split as SmolLM2 splits text (`smollm`).
 """
 
 # pyright: standard
@@ -11,8 +11,8 @@ from typing import Any
 from kvlab.errors import UnreadableInput
 from kvlab.models.tokens import WrappedTokenizer
 
-CONTROL, BYTE = 3, 6
-"""GGUF's token types of a control token and of a single byte."""
+CONTROL = 3
+"""GGUF's token type of a control token."""
 
 
 def build(metadata: dict[str, Any]) -> WrappedTokenizer:

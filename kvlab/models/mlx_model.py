@@ -68,10 +68,10 @@ class MLXModel:
         self._replies: Iterator[int] = iter(())
 
     def encode(self, request: Request) -> list[int]:
-        """Return the prompt's token ids: `request.tokens`, its plain prompt, or its messages through the chat template.
+        """Return the prompt's token ids: `request.tokens`, its plain prompt, or its messages through the chat template; [] of an empty prompt.
 
         Raises:
-            BadValue: the prompt is empty or given twice, a role is unknown, or a token id is outside the vocabulary.
+            BadValue: the prompt is given twice, a role is unknown, or a token id is outside the vocabulary.
         """
         given = [name for name in ("tokens", "prompt", "messages") if getattr(request, name)]
         if len(given) > 1:
@@ -82,12 +82,6 @@ class MLXModel:
             )
         tokens = self._encoded(request)
         self._check_tokens(tokens)
-        if not tokens:
-            raise BadValue(
-                what="a request's prompt is empty",
-                why="a model needs at least one token to go on from",
-                hint="give tokens, a prompt or messages",
-            )
         return tokens
 
     def decoder(self) -> Decoder:

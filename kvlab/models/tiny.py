@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kvlab.models import blas
+from kvlab.models import blas, precision
 from kvlab.models.mlx_model import MLXModel
 from kvlab.models.tokens import TableDecoder
 
@@ -88,7 +88,7 @@ def random_llama(
     net.load_weights(drawn, strict=True)
     net.eval()
     mx.eval(net.parameters())
-    origin = {"file": f"random llama, seed {seed}", "dtype": "float32", "device": "cpu"}
+    origin = {"file": f"random llama, seed {seed}", "dtype": "float32", "device": precision.device()}
     return MLXModel(f"random-llama-{layers}x{hidden}", net, ByteTokenizer(vocab), context=context, origin=origin)
 
 

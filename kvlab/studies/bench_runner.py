@@ -184,6 +184,6 @@ def _machine(lab: Lab) -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "python": platform.python_version(),
         "device": precision.device(),
-        "blas": blas.status().used,
+        "blas": blas.route().used,
         "weights_bytes": lab.shape.weights_bytes,
     }

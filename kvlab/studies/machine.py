@@ -72,7 +72,7 @@ def _mlx() -> dict[str, str | None]:
     from kvlab.models import blas, precision
 
     try:
-        status = blas.status()
+        status = blas.route()
     except KvlabError as error:
         return {"mlx_device": precision.device(), "blas": "unknown", "blas_detail": error.what}
     return {"mlx_device": precision.device(), "blas": status.used, "blas_detail": status.detail}

@@ -6,8 +6,11 @@ import pytest
 from mlx_lm.generate import generate_step
 
 from kvlab.errors import BadValue
+from kvlab.models import precision
 from kvlab.models.mlx_model import MLXModel
 from kvlab.models.tiny import random_llama
+from kvlab.policy import Policy
+from kvlab.runner.runner import Runner
 from kvlab.workloads.request import GREEDY, Request, Sampling
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]
@@ -117,8 +120,6 @@ def test_a_request_is_encoded_as_it_is_given(model: MLXModel) -> None:
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (Request(), "empty"),
-        (Request(messages=(("user", "  "),)), "empty"),
         (Request(prompt="a", tokens=(1,)), "tokens and prompt"),
         (Request(messages=(("wizard", "hi"),)), "wizard"),
         (Request(tokens=(1, 256)), "256"),
@@ -128,6 +129,18 @@ def test_a_request_is_encoded_as_it_is_given(model: MLXModel) -> None:
 def test_a_request_that_cannot_be_asked_is_refused(model: MLXModel, request_: Request, message: str) -> None:
     with pytest.raises(BadValue, match=message):
         model.encode(request_)
+
+
+@pytest.mark.parametrize("request_", [Request(), Request(messages=(("user", "  "),))])
+def test_an_empty_prompt_has_no_tokens_and_the_runner_refuses_it(model: MLXModel, request_: Request) -> None:
+    assert model.encode(request_) == []
+    with pytest.raises(BadValue, match="without a label has an empty prompt"):
+        list(Runner(model, Policy()).step(request_))
+
+
+def test_a_made_up_model_names_the_device_it_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "device", lambda: "somewhere")
+    assert random_llama().origin["device"] == "somewhere"
 
 
 def test_one_seed_makes_one_model() -> None:
