@@ -31,10 +31,11 @@ class Event:
 
 @dataclass(slots=True)
 class Loaded(Event):
-    """A model's weights are in place. Bytes are those of the allocator after loading."""
+    """A model's weights are in place. Bytes are those of the allocator after loading; `outside` were in use before, by others."""
 
     kind: ClassVar[str] = "loaded"
     weights: int = 0
+    outside: int = 0
     active: int = 0
     pool: int = 0
 
@@ -227,7 +228,10 @@ class ChunkRan(Event):
 
 @dataclass(slots=True)
 class TokenOut(Event):
-    """The model produced its `index`-th token of this request, from 0. `text` is what it adds to the answer."""
+    """The model produced its `index`-th token of this request, from 0. `text` is what it adds to the answer.
+
+    The last one may have no token: text that was held back until the end.
+    """
 
     kind: ClassVar[str] = "token_out"
     index: int = 0
@@ -284,9 +288,9 @@ class BytesRead(Event):
         counted: What the policy's budget sees of the snapshots.
         snapshots: Retained by the snapshots.
         pool: The allocator's free buffers.
-        active: The allocator's own count of bytes in use.
+        active: The allocator's own count of bytes in use, less what was `outside` when the weights were loaded.
         unattributed: active - weights - live - snapshots.
-        peak: The allocator's highest active bytes since the request began.
+        peak: The highest active bytes since the request began.
         budget: The policy's budget.
         nodes: Nodes in the trie, the root included.
     """

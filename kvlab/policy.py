@@ -7,6 +7,7 @@ Source of the choices and of the version table: the public history of Ollama's M
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,7 +105,7 @@ class Policy:
         """Return the behaviour of an Ollama release, such as `0.32.5`; `main` is today's upstream main.
 
         Raises:
-            BadValue: the text is no version, or older than the first release with lazy snapshots' predecessor (0.30.7).
+            BadValue: the text is no version, or older than 0.30.7, where the table begins.
         """
         if version == "main":
             return cls()
@@ -122,8 +123,17 @@ class Policy:
         Raises:
             BadValue: a field is unknown or a value is not one of its choices.
         """
+        return cls().amended(choices)
+
+    def amended(self, choices: Mapping[str, Any]) -> Policy:
+        """Return this policy with a case's or a workload's choices: a `version` first, keeping the prefill chunk, then single ones.
+
+        Raises:
+            BadValue: a field is unknown or a value is not one of its choices.
+        """
         rest = dict(choices)
-        base = cls.ollama(str(rest.pop("version", "main")))
+        version = rest.pop("version", None)
+        base = self if version is None else Policy.ollama(str(version)).replace(prefill_chunk=self.prefill_chunk)
         return base.replace(**rest)
 
     def replace(self, **choices: Any) -> Policy:

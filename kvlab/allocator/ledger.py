@@ -1,6 +1,7 @@
 """Ledger: the bytes each owner retains, kept beside the allocator's own count.
 
 Owners are `weights`, `live` (live buffers) and `snapshots` (of the trie's nodes); the `pool` is the allocator's own.
+What the process had in use before (`outside`: another model, a user's arrays) is told once and taken off `active` and `peak` from then on.
 Invariant: unattributed = active - weights - live - snapshots, and each owner's bytes are the sum of what it took less what it gave.
 """
 
@@ -19,10 +20,11 @@ class Ledger:
         weights: Bytes the weights' buffers retain.
         live: Bytes the live buffers retain, as last seen.
         snapshots: Bytes all snapshots retain.
+        outside: Bytes in use in this process, by others, when the weights were taken in.
         peak: The allocator's highest active bytes since the last `reset_peak`, as last read.
     """
 
-    __slots__ = ("_emit", "_meter", "live", "peak", "snapshots", "weights")
+    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "snapshots", "weights")
 
     def __init__(self, meter: Meter, emit: Callable[[Event], None]) -> None:
         self._meter = meter
@@ -30,6 +32,7 @@ class Ledger:
         self.weights = 0
         self.live = 0
         self.snapshots = 0
+        self.outside = 0
         self.peak = 0
 
     @property
@@ -44,7 +47,8 @@ class Ledger:
         if clear_pool:
             self.clear_pool()
         reading = self._meter.read()
-        self._emit(Loaded(weights=self.weights, active=reading.active, pool=reading.pool))
+        self.outside = reading.active - self.weights
+        self._emit(Loaded(weights=self.weights, outside=self.outside, active=reading.active, pool=reading.pool))
 
     def see_live(self, retained: int) -> None:
         """Note what the live buffers retain now."""
@@ -65,6 +69,12 @@ class Ledger:
         self.snapshots -= retained
         self._emit(Freed(owner="snapshots", node=node, retained=retained))
 
+    def move_snapshot(self, source: int, target: int, retained: int) -> None:
+        """A snapshot's bytes went from one node to another (-1: none); the sums by node follow, no byte was allocated."""
+        if retained:
+            self._emit(Freed(owner="snapshots", node=source, retained=retained))
+            self._emit(Allocated(owner="snapshots", node=target, retained=retained))
+
     def clear_pool(self) -> None:
         """Give the allocator's free buffers back to the system."""
         if given := self._meter.clear_pool():
@@ -77,7 +87,8 @@ class Ledger:
     def read(self, phase: str, *, live_logical: int, counted: int, budget: int, nodes: int) -> BytesRead:
         """Write down and return every owner's bytes at this moment."""
         reading = self._meter.read()
-        self.peak = reading.peak
+        active = reading.active - self.outside
+        self.peak = reading.peak - self.outside
         event = BytesRead(
             phase=phase,
             weights=self.weights,
@@ -86,9 +97,9 @@ class Ledger:
             counted=counted,
             snapshots=self.snapshots,
             pool=reading.pool,
-            active=reading.active,
-            unattributed=reading.active - self.retained,
-            peak=reading.peak,
+            active=active,
+            unattributed=active - self.retained,
+            peak=self.peak,
             budget=budget,
             nodes=nodes,
         )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kvlab.allocator import Ledger
+from kvlab.cache.ghosts import Ghosts
 from kvlab.cache.paging import Paging
 from kvlab.cache.path import ActivePath
 from kvlab.cache.reuse import reason_for
@@ -49,6 +50,7 @@ class PrefixCache:
         self.trie.root.snapshots = self.paging.no_snapshots()
         self.path = ActivePath(self.trie.root, emit, self._may_be_victim)
         self._victims = Victims(self._is_protected)
+        self._ghosts = Ghosts()
         self._clock = 0
         self.book.on_growth = self._victims.push
 
@@ -78,7 +80,8 @@ class PrefixCache:
         refused = self.paging.switch(self.path, found)
         self._follow(found)
         cached = self.offset
-        reason, limiting = reason_for(matched, cached, len(tokens), refused)
+        gone = matched < len(tokens) and self._ghosts.knows(keys, matched)
+        reason, limiting = reason_for(matched, cached, len(tokens), refused, gone=gone)
         self.emit(Matched(tokens=len(tokens), matched=matched, cached=cached, left=len(tokens) - cached, reason=reason, layer=limiting))
         session = Session(self, list(tokens), keys, matched, cached, reason)
         if cached < found.matched:
@@ -103,7 +106,6 @@ class PrefixCache:
     def split(self, node: Node, at: int) -> Node:
         """Cut a node and its snapshots at offset `at`; return the head."""
         head = self.trie.split(node, at)
-        head.active = node.active
         if node is self.path.entered:
             head.used = self.path.entered_used
         head.snapshots = self.paging.no_snapshots()
@@ -182,6 +184,7 @@ class PrefixCache:
             self.merge(next(iter(node.children.values())))
         else:
             state = "leaf"
+            self._ghosts.remember(node)
             self.paging.close_all(node)
             if node.active:
                 self.path.forget(node)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 
-def reason_for(matched: int, cached: int, tokens: int, refused: str) -> tuple[str, str]:
-    """Return the reason, and the kind of layer that limited the restore ("" when none did)."""
-    if matched == 0:
-        return "nothing_shared", ""
-    if cached >= min(matched, tokens - 1):
-        return "reused_in_full", ""
-    if refused:
-        return "refused_by_layer", refused
-    return "reuse_limited_by_restore_point", ""
+def reason_for(matched: int, cached: int, tokens: int, refused: str, *, gone: bool) -> tuple[str, str]:
+    """Return the reason, and the kind of layer that limited the restore ("" when none did).
+
+    `gone` says that the prompt would have gone on into a branch that was evicted.
+    """
+    if cached < min(matched, tokens - 1):
+        return ("refused_by_layer", refused) if refused else ("reuse_limited_by_restore_point", "")
+    if gone:
+        return "evicted", ""
+    return ("reused_in_full" if matched else "nothing_shared"), ""

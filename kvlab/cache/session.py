@@ -5,7 +5,8 @@ Invariants: layers never rest ahead of the recorded tokens; a closed session doe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kvlab.cache.captures import Captures
@@ -49,10 +50,21 @@ class Session:
         """Ask for captures at token offsets."""
         self.captures.schedule(offsets, user=user)
 
-    def will_write(self, tokens: int) -> None:
-        """Say that the next forward writes `tokens` at the live offset, so that lazy snapshots are copied out in time."""
+    @contextmanager
+    def writing(self, tokens: int) -> Generator[None, None, None]:
+        """Enclose a forward that writes `tokens` at the live offset: lazy snapshots are copied out before it.
+
+        A forward that does not end in peace is taken back: what it wrote was perhaps never evaluated.
+        """
+        offset = self._cache.offset
         for layer in self._cache.layers:
             layer.will_write(tokens)
+        try:
+            yield
+        except BaseException:
+            for layer in self._cache.layers:
+                layer.take_back(offset)
+            raise
 
     def capture(self) -> None:
         """Capture all layers if they rest at a scheduled offset."""
@@ -78,8 +90,5 @@ class Session:
         cache.evict("close")
 
     def cancel(self, outputs: Sequence[int] = ()) -> None:
-        """End a request that was cut short, perhaps in the middle of a forward; what was evaluated stays reusable."""
-        if not self.closed:
-            for layer in self._cache.layers:
-                layer.level()
-            self.close(outputs)
+        """End a request that was cut short; what was evaluated stays reusable."""
+        self.close(outputs)

@@ -10,6 +10,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "on_miss": ("keep",),
     "live_buffer": ("keep",),
     "capture_at": ("grid",),
+    "capture_as": ("compact",),
     "attach": ("clip_and_keep",),
     "growth": ("child_nodes",),
     "page_out": ("at_close",),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
+from kvlab.cache.check import Checker
 from kvlab.lab.source import Prediction, Source
 from kvlab.lab.twin import shadow
 from kvlab.models import open_model
 from kvlab.policy import Policy
+from kvlab.runner.runner import Runner
 
 
 class Lab(Source):
@@ -13,6 +17,11 @@ class Lab(Source):
 
     source = "lab"
     events_source = "lab"
+
+    def _fresh(self, policy: Policy, checker: Checker | None) -> Runner:
+        # Arrays of dead objects would be taken for someone else's until they are collected.
+        gc.collect()
+        return super()._fresh(policy, checker)
 
     def _prediction(self, policy: Policy) -> Prediction:
         return shadow(self.shape, policy)

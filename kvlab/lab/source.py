@@ -5,14 +5,15 @@ Invariants: `run` begins with an empty cache, `step` goes on with the one that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from tqdm.auto import tqdm
 
 from kvlab.cache import PrefixCache
 from kvlab.cache.check import Checker
+from kvlab.cache.supported import require_supported
 from kvlab.errors import NotAvailable
-from kvlab.events import Event, Log, RequestClosed, TokenOut
+from kvlab.events import BytesRead, Event, Log, RequestClosed, TokenOut
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recorder, Recording
 from kvlab.runner.model import Model
@@ -42,6 +43,7 @@ class Source:
         self._default = policy
         self._runner: Runner | None = None
         self._conversations = Conversations()
+        self._open: Generator[Event, None, None] | None = None
 
     @property
     def name(self) -> str:
@@ -63,6 +65,11 @@ class Source:
         """The prefix cache as it stands."""
         return self._ready(self.policy).cache
 
+    @property
+    def closing(self) -> BytesRead:
+        """Every owner's bytes after the last request closed."""
+        return self._ready(self.policy).closing
+
     def run(
         self,
         workload: Workload | Request | str,
@@ -78,7 +85,7 @@ class Source:
 
         Args:
             workload: A workload, its name (`unrelated:15`), a case file, or one request.
-            policy: The choices the cache follows; by default those of the workload on top of upstream main.
+            policy: The choices the cache follows; by default those of the workload on top of this model's.
             store_text: Keep prompts and answers in the recording.
             out: Where the recording is stored (`NAME.kvrec`); a temporary folder when None.
             progress: Show a progress bar.
@@ -89,8 +96,8 @@ class Source:
             KvlabError: the workload, the policy or the place cannot be used.
         """
         work = _workload(workload)
-        chosen = policy or (Policy.from_dict(work.policy) if work.policy else self._default)
-        runner = self._fresh(chosen, Checker() if check else None)
+        chosen = policy or self._default.amended(work.policy)
+        require_supported(chosen)
         manifest = Manifest.now(
             model=self.name,
             origin=self._model.origin | ({"checked": True} if check else {}),
@@ -100,23 +107,31 @@ class Source:
             source=self.source,
             stored_text=store_text,
         )
-        predict = self._prediction(chosen)
         with Recorder(manifest, out=out, store_text=store_text) as recorder:
-            for request in tqdm(work.requests, desc=work.name, unit="request", disable=not progress):
-                for event in self._stepped(runner, request, predict):
+            runner = self._fresh(chosen, Checker() if check else None)
+            predict = self._prediction(chosen)
+            try:
+                for request in tqdm(work.requests, desc=work.name, unit="request", disable=not progress):
+                    for event in self._stepped(runner, request, predict):
+                        recorder.write(event)
+                        if each is not None:
+                            each(event)
+            finally:
+                self._end_open_step()
+                for event in runner.log.drain():
                     recorder.write(event)
-                    if each is not None:
-                        each(event)
+                runner.checker = None
             return recorder.close()
 
     def step(self, request: Request | str, policy: Policy | None = None) -> Iterator[Event]:
         """Run one request on the cache as it stands, event by event. Another policy than the cache's begins with an empty one.
 
-        A text is asked as a user's chat message.
+        A text is asked as a user's chat message. A step that was left open ends as cancelled when the next one begins: they share
+        the live buffers.
         """
         asked = Request(messages=(("user", request),), label="step") if isinstance(request, str) else request
-        runner = self._ready(policy or self.policy)
-        return self._stepped(runner, asked, self._no_prediction)
+        self._end_open_step()
+        yield from self._stepped(self._ready(policy or self.policy), asked, _no_prediction)
 
     def cancel(self) -> None:
         """Ask the running request to stop at its next chunk or token."""
@@ -130,9 +145,12 @@ class Source:
                 why="this version runs requests only",
                 hint="use a workload without actions",
             )
+        self._end_open_step()
+        yield from runner.log.drain()
         asked = self._conversations.resolve(request)
         text: list[str] = []
-        for event in runner.step(asked):
+        self._open = runner.step(asked)
+        for event in self._open:
             if isinstance(event, TokenOut):
                 text.append(event.text or "")
             if isinstance(event, RequestClosed):
@@ -143,12 +161,18 @@ class Source:
             yield event
         yield from runner.log.drain()
 
+    def _end_open_step(self) -> None:
+        if self._open is not None:
+            self._open.close()
+        self._open = None
+
     def _ready(self, policy: Policy) -> Runner:
         if self._runner is None or self._runner.policy != policy:
             return self._fresh(policy, None)
         return self._runner
 
     def _fresh(self, policy: Policy, checker: Checker | None) -> Runner:
+        self._end_open_step()
         if self._runner is not None:
             # Told here and not left to the garbage collector: its bytes would be counted as nobody's until then.
             self._runner.cache.release()
@@ -164,11 +188,11 @@ class Source:
     def _prediction(self, policy: Policy) -> Prediction:
         """Return what writes a lawful cache's bytes after each request."""
         del policy
-        return self._no_prediction
+        return _no_prediction
 
-    @staticmethod
-    def _no_prediction(runner: Runner, request: Request, stop: str) -> None:
-        del runner, request, stop
+
+def _no_prediction(runner: Runner, request: Request, stop: str) -> None:
+    del runner, request, stop
 
 
 def _workload(given: Workload | Request | str) -> Workload:

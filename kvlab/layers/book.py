@@ -13,6 +13,9 @@ from kvlab.events import Event, SnapshotClosed, SnapshotOwned, SnapshotPlaced, S
 from kvlab.layers.snapshot import Snapshot
 from kvlab.trie.node import Node
 
+UNPLACED = -1
+"""Stands for the node of a snapshot that is on none."""
+
 
 class Book:
     """Opens, places and closes snapshots, and keeps their bytes.
@@ -45,7 +48,7 @@ class Book:
         snapshot = self._opened(group, start, end, "owned")
         snapshot.data, snapshot.counted, snapshot.retained = data, counted, retained
         self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state="owned", counted=counted, retained=retained))
-        self._ledger.take_snapshot(-1, retained)
+        self._ledger.take_snapshot(UNPLACED, retained)
         return snapshot
 
     def own(self, snapshot: Snapshot, data: Any, counted: int, retained: int) -> None:
@@ -53,7 +56,7 @@ class Book:
         snapshot.state, snapshot.data, snapshot.counted, snapshot.retained = "owned", data, counted, retained
         self._emit(SnapshotOwned(snapshot=snapshot.id, counted=counted, retained=retained))
         node = snapshot.node
-        self._ledger.take_snapshot(-1 if node is None else node.id, retained)
+        self._ledger.take_snapshot(_place(node), retained)
         if node is not None:
             node.counted += counted
             self.counted += counted
@@ -61,6 +64,7 @@ class Book:
 
     def place(self, snapshot: Snapshot, node: Node) -> None:
         """Install a snapshot on a node: from now on it counts."""
+        self._ledger.move_snapshot(UNPLACED, node.id, snapshot.retained)
         snapshot.node = node
         node.snapshots[snapshot.group] = snapshot
         node.counted += snapshot.counted
@@ -72,12 +76,9 @@ class Book:
     def lift(self, snapshot: Snapshot) -> None:
         """Take a snapshot off its node, if it is on one: it no longer counts."""
         node = snapshot.node
-        if node is None:
-            return
-        snapshot.node = None
-        node.snapshots[snapshot.group] = None
-        node.counted -= snapshot.counted
-        self.counted -= snapshot.counted
+        if node is not None:
+            self._ledger.move_snapshot(node.id, UNPLACED, snapshot.retained)
+            self._off(snapshot, node)
 
     def close(self, snapshot: Snapshot) -> None:
         """Lift and end a snapshot; its data is let go."""
@@ -85,17 +86,28 @@ class Book:
             msg = f"{snapshot!r} was closed before"
             raise ValueError(msg)
         node = snapshot.node
-        self.lift(snapshot)
         if snapshot.state != "lazy":
-            self._ledger.free_snapshot(-1 if node is None else node.id, snapshot.retained)
+            self._ledger.free_snapshot(_place(node), snapshot.retained)
+        if node is not None:
+            self._off(snapshot, node)
         snapshot.state, snapshot.data, snapshot.counted, snapshot.retained = "closed", None, 0, 0
         self.open -= 1
         self._emit(SnapshotClosed(snapshot=snapshot.id))
+
+    def _off(self, snapshot: Snapshot, node: Node) -> None:
+        snapshot.node = None
+        node.snapshots[snapshot.group] = None
+        node.counted -= snapshot.counted
+        self.counted -= snapshot.counted
 
     def _opened(self, group: int, start: int, end: int, state: str) -> Snapshot:
         self.created += 1
         self.open += 1
         return Snapshot(self.created, group, start, end, state)
+
+
+def _place(node: Node | None) -> int:
+    return UNPLACED if node is None else node.id
 
 
 def _nothing(node: Node) -> None:

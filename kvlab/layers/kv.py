@@ -118,9 +118,10 @@ class KVLayers:
         self.lazies.pop(snapshot.id, None)
         self._book.close(snapshot)
 
-    def level(self) -> None:
-        """Bring every layer of the group to the lowest offset of them: a forward that was interrupted leaves them apart."""
-        self.store.offset = self.store.offset
+    def take_back(self, offset: int) -> None:
+        """Undo a forward that began at `offset` and was interrupted, perhaps with some layers written and others not."""
+        self.store.offset = offset
+        self._rewound = True
 
     def free(self) -> None:
         """Let the live buffers go. Lazy snapshots are copied out first, so their bytes move and are not released."""
@@ -141,9 +142,10 @@ class KVLayers:
 
     def _own(self, snapshot: Snapshot) -> None:
         if snapshot.state == "lazy":
-            del self.lazies[snapshot.id]
+            # It stays lazy until its copy is there: an interrupted copy is made again before the next write.
             data = self.store.copy(snapshot.start, snapshot.end)
             self._book.own(snapshot, data, self._bytes(snapshot.start, snapshot.end), self.store.retained(data))
+            del self.lazies[snapshot.id]
 
     def _lazy(self, start: int, end: int) -> Snapshot:
         snapshot = self._book.take_lazy(self._group, self.kind, start, end)

@@ -65,8 +65,8 @@ class Layer(Protocol):
         """End a snapshot."""
         ...
 
-    def level(self) -> None:
-        """Bring every layer of the group to the lowest offset of them."""
+    def take_back(self, offset: int) -> None:
+        """Undo a forward that began at `offset` and was interrupted, perhaps with some layers written and others not."""
         ...
 
     def free(self) -> None:

@@ -13,10 +13,11 @@ from kvlab.allocator import Ledger
 from kvlab.cache import PrefixCache, Session, capture_offsets
 from kvlab.cache.check import Checker
 from kvlab.errors import BadValue
-from kvlab.events import ChunkRan, Event, Log, RequestBegan, RequestClosed, TokenOut
+from kvlab.events import BytesRead, ChunkRan, Event, Log, RequestBegan, RequestClosed, TokenOut
 from kvlab.policy import Policy
 from kvlab.runner.chunks import next_edge
 from kvlab.runner.model import Model
+from kvlab.runner.running import Running
 from kvlab.runner.timing import Timing
 from kvlab.workloads.request import Request
 
@@ -29,7 +30,9 @@ class Runner:
         policy: The choices the cache follows.
         cache: The prefix cache.
         log: Where the events are stamped.
+        checker: Checks every invariant after every step; None for none.
         last: The last request's prompt and reply tokens.
+        closing: Every owner's bytes after the last request closed.
     """
 
     def __init__(self, model: Model, policy: Policy, log: Log | None = None, checker: Checker | None = None) -> None:
@@ -38,44 +41,48 @@ class Runner:
         self.log = log or Log()
         self.cache = PrefixCache(model.stores, policy, Ledger(model.meter, self.log.append), self.log.append)
         self.last: tuple[list[int], list[int]] = ([], [])
-        self._checker = checker
+        self.checker = checker
         self._requests = 0
         self._cancelled = False
         self.cache.ledger.load(clear_pool=policy.clear_pool_after_load)
-        self.cache.read_bytes("load")
+        self.closing = self.cache.read_bytes("load")
 
     def cancel(self) -> None:
         """Ask the running request to stop at its next chunk or token."""
         self._cancelled = True
 
-    def step(self, request: Request) -> Iterator[Event]:
+    def step(self, request: Request) -> Generator[Event, None, None]:
         """Run one request, event by event.
 
         Raises:
             BadValue: the prompt is empty or longer than the model's context.
         """
+        running = self._begin(request)
+        try:
+            yield from self._tell(running, "begin")
+            yield from self._prefill(running)
+            yield from self._attach(running)
+            yield from self._decode(running)
+        finally:
+            self._close(running)
+        yield from self.log.drain()
+
+    def _begin(self, request: Request) -> Running:
         tokens = self._encode(request)
         timing = Timing()
-        self._begin_request(request, tokens)
+        self._cancelled = False
+        self._requests += 1
+        self.log.request = self._requests
+        self.cache.ledger.reset_peak()
+        self.model.begin(self._requests, request.sampling, request.generated)
+        if self.checker is not None:
+            self.checker.begin(self._requests, tokens)
+        self.log.append(RequestBegan(label=request.label, tokens=len(tokens), limit=request.limit, text=request.text))
         session = self.cache.begin(tokens)
-        reply: list[int] = []
-        self.last = (tokens, reply)
-        try:
-            session.schedule(capture_offsets(len(tokens), self.policy))
-            self._settle(session, "begin")
-            yield from self.log.drain()
-            yield from self._prefill(session, request)
-            timing.prefilled()
-            session.attach()
-            self._settle(session, "attach")
-            yield from self.log.drain()
-            stop = "cancelled"
-            if not self._cancelled:
-                stop = yield from self._decode(session, request, reply, timing)
-            self._close(session, reply, timing, stop)
-        finally:
-            session.cancel(reply)
-        yield from self.log.drain()
+        session.schedule(capture_offsets(len(tokens), self.policy))
+        running = Running(request, session, timing)
+        self.last = (tokens, running.reply)
+        return running
 
     def _encode(self, request: Request) -> list[int]:
         tokens = self.model.encode(request)
@@ -94,68 +101,63 @@ class Runner:
             )
         return tokens
 
-    def _begin_request(self, request: Request, tokens: list[int]) -> None:
-        self._cancelled = False
-        self._requests += 1
-        self.log.request = self._requests
-        self.cache.ledger.reset_peak()
-        self.model.begin(self._requests, request.sampling, request.generated)
-        if self._checker is not None:
-            self._checker.begin(self._requests, tokens)
-        limit = request.max_new if request.generated is None else len(request.generated)
-        self.log.append(RequestBegan(label=request.label, tokens=len(tokens), limit=limit, text=request.prompt or None))
-
-    def _prefill(self, session: Session, request: Request) -> Iterator[Event]:
+    def _prefill(self, running: Running) -> Iterator[Event]:
+        session, request = running.session, running.request
         at, last = session.cached, len(session.tokens) - 1
-        while at < last and not self._cancelled:
+        while not self._stops(running, at) and at < last:
             edge = next_edge(at, session.cached, last, self.policy.prefill_chunk, session.captures.next_offset(), request.cancel_after)
             started = time.perf_counter()
-            session.will_write(edge - at)
-            self.model.prefill(session.tokens[at:edge])
+            with session.writing(edge - at):
+                self.model.prefill(session.tokens[at:edge])
             self.log.append(ChunkRan(start=at, end=edge, seconds=time.perf_counter() - started))
             session.capture()
-            self._settle(session, "prefill")
-            yield from self.log.drain()
+            yield from self._tell(running, "prefill")
             at = edge
-            self._cancelled = self._cancelled or (request.cancel_after is not None and at >= request.cancel_after)
+        running.timing.prefilled()
 
-    def _decode(self, session: Session, request: Request, reply: list[int], timing: Timing) -> Generator[Event, None, str]:
-        limit = request.max_new if request.generated is None else len(request.generated)
-        room = self.model.shape.context - len(session.tokens) if self.model.shape.context else limit
-        ends = self.model.stop_tokens if request.generated is None and not request.ignore_stop else frozenset[int]()
+    def _attach(self, running: Running) -> Iterator[Event]:
+        running.session.attach()
+        yield from self._tell(running, "attach")
+
+    def _decode(self, running: Running) -> Iterator[Event]:
+        session, reply = running.session, running.reply
+        room = self.model.shape.context - len(session.tokens) if self.model.shape.context else running.request.limit
+        may_stop = running.request.generated is None and not running.request.ignore_stop
         decoder = self.model.decoder()
-        token, stop = session.tokens[-1], "limit" if limit else "no_reply"
-        while len(reply) < limit:
-            if self._cancelled or len(reply) > room:
-                stop = "cancelled" if self._cancelled else "context"
+        token = session.tokens[-1]
+        while not self._cancelled:
+            if len(reply) == running.request.limit or len(reply) > room:
+                running.stop = "context" if len(reply) < running.request.limit else "limit" if reply else "no_reply"
                 break
-            session.will_write(1)
-            token = self.model.decode(token)
-            timing.produced()
+            with session.writing(1):
+                token = self.model.decode(token)
+            running.timing.produced()
             reply.append(token)
-            if self._checker is not None:
-                self._checker.said(token)
-            if token in ends:
-                stop = "stop_token"
+            if self.checker is not None:
+                self.checker.said(token)
+            if may_stop and token in self.model.stop_tokens:
+                running.stop = "stop_token"
                 break
             self.log.append(TokenOut(index=len(reply) - 1, token=token, text=decoder.add(token)))
-            self._settle(session, "")
-            yield from self.log.drain()
+            self._check(session, "decode")
+            yield from self._hand_over(running)
         if rest := decoder.finish():
             self.log.append(TokenOut(index=len(reply), text=rest))
-        return stop
 
-    def _close(self, session: Session, reply: list[int], timing: Timing, stop: str) -> None:
-        timing.ended()
+    def _close(self, running: Running) -> None:
+        running.timing.ended()
         self.cache.read_bytes("decode")
-        session.close(reply)
+        if running.stop == "cancelled":
+            running.session.cancel(running.reply)
+        else:
+            running.session.close(running.reply)
         self.cache.ledger.clear_pool()
-        self._settle(session, "close")
-        generated = len(reply) - (stop == "stop_token")
+        self.closing = self._settle(running.session, "close")
+        timing = running.timing
         self.log.append(
             RequestClosed(
-                generated=generated,
-                stop=stop,
+                generated=running.generated,
+                stop=running.stop,
                 ttft_s=timing.ttft_s,
                 prefill_s=timing.prefill_s,
                 decode_s=timing.decode_s,
@@ -163,8 +165,24 @@ class Runner:
             )
         )
 
-    def _settle(self, session: Session, phase: str) -> None:
-        if phase:
-            self.cache.read_bytes(phase)
-        if self._checker is not None:
-            self._checker.check(self.cache, session, phase, self.log)
+    def _stops(self, running: Running, at: int) -> bool:
+        self._cancelled = self._cancelled or running.wants_cancel(at)
+        return self._cancelled
+
+    def _tell(self, running: Running, phase: str) -> Iterator[Event]:
+        self._settle(running.session, phase)
+        yield from self._hand_over(running)
+
+    def _hand_over(self, running: Running) -> Iterator[Event]:
+        running.timing.leave()
+        yield from self.log.drain()
+        running.timing.come_back()
+
+    def _settle(self, session: Session, phase: str) -> BytesRead:
+        read = self.cache.read_bytes(phase)
+        self._check(session, phase)
+        return read
+
+    def _check(self, session: Session, phase: str) -> None:
+        if self.checker is not None:
+            self.checker.check(self.cache, session, phase, self.log)

@@ -46,10 +46,10 @@ class Request:
         max_new: New tokens at most; 0 asks for no reply.
         generated: A reply that is given instead of sampled, emitted exactly; None to sample.
         ignore_stop: Stop tokens do not end the reply.
-        cancel_after: The prefill is cancelled at this token position (a real run: at the next chunk edge).
+        cancel_after: The prefill is cancelled at this token position; a chunk ends there.
         chat: The conversation this request belongs to; "" for none.
         follow: How it goes on from the conversation's last request; None when it starts one.
-        think_s: Seconds the user waits before sending it.
+        think_s: Seconds the user waits before sending it; a run does not wait.
         action: Something done instead of a request, such as `unload`; "" for a request.
         sampling: How tokens are chosen.
     """
@@ -67,3 +67,13 @@ class Request:
     think_s: float = 0.0
     action: str = ""
     sampling: Sampling = GREEDY
+
+    @property
+    def text(self) -> str:
+        """The prompt as text: plain, or its messages; "" when it is token ids."""
+        return self.prompt or "\n".join(f"{role}: {content}" for role, content in self.messages)
+
+    @property
+    def limit(self) -> int:
+        """New tokens at most: `max_new`, or as many as the given reply has."""
+        return self.max_new if self.generated is None else len(self.generated)

@@ -91,9 +91,11 @@ class Walk:
 
     def _same_as_twin(self) -> None:
         real, twin = self.lab.cache, self.twin.cache
-        assert (real.trie.nodes, real.counted, real.offset, real.live_bytes) == (twin.trie.nodes, twin.counted, twin.offset, twin.live_bytes)
-        mine = sorted((node.start, node.end, node.counted, node.edge) for node in real.trie.walk())
-        assert mine == sorted((node.start, node.end, node.counted, node.edge) for node in twin.trie.walk())
+        for mine, theirs in zip(real.layers, twin.layers, strict=True):
+            assert (mine.offset, mine.store.capacity) == (theirs.offset, theirs.store.capacity)
+        assert (real.trie.nodes, real.counted) == (twin.trie.nodes, twin.counted)
+        nodes = sorted((node.start, node.end, node.counted, node.edge) for node in real.trie.walk())
+        assert nodes == sorted((node.start, node.end, node.counted, node.edge) for node in twin.trie.walk())
 
     def _compare(self, tokens: list[int], prompt: int, own: list[int], runs: Sequence[Run]) -> None:
         inherited, aligned = self._inherited(runs)
