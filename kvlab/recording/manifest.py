@@ -6,19 +6,17 @@ Invariant: a manifest holds no host name, no user name and no path: of a path on
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import json
-import os
-import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import PureWindowsPath
 from typing import Any, cast
 
 from kvlab.errors import UnreadableInput
 from kvlab.policy import Policy
+from kvlab.recording import computer
 from kvlab.shape import Shape
 
 SCHEMA_VERSION = 1
@@ -47,6 +45,7 @@ class Manifest:
         source: Who made the events: lab, twin, or an importer.
         stored_text: Prompts and answers are in the events.
         created: When it began, UTC, ISO 8601.
+        checked: Every rule of the cache and every restored position was checked after every step.
         events: How many events it has; None while it is being written, and for ever after a kill.
     """
 
@@ -64,10 +63,11 @@ class Manifest:
     source: str
     stored_text: bool
     created: str
+    checked: bool = False
     events: int | None = None
 
     @classmethod
-    def now(
+    def now(  # noqa: PLR0913  an argument for each field that is not found out here
         cls,
         *,
         model: str,
@@ -78,6 +78,7 @@ class Manifest:
         seed: int | None = None,
         source: str = "lab",
         stored_text: bool = False,
+        checked: bool = False,
     ) -> Manifest:
         """Return a manifest of a run that begins now on this machine; with source `lab` mlx takes part. Nothing is imported to find versions."""
         with_mlx = source == "lab"
@@ -86,19 +87,20 @@ class Manifest:
             shape_dict["name"] = _last_part(shape_dict["name"])
         return cls(
             schema=SCHEMA_VERSION,
-            kvlab=_version("kvlab") or "unknown",
-            mlx=_version("mlx") if with_mlx else None,
-            mlx_lm=_version("mlx-lm") if with_mlx else None,
+            kvlab=computer.version_of("kvlab") or "unknown",
+            mlx=computer.version_of("mlx") if with_mlx else None,
+            mlx_lm=computer.version_of("mlx-lm") if with_mlx else None,
             model=_last_part(model),
             origin={name: _last_part(value) for name, value in (origin or {}).items()},
             shape=shape_dict,
             policy=policy.to_dict() if isinstance(policy, Policy) else dict(policy or {}),
             workload=_last_part(workload),
             seed=seed,
-            machine=_machine(),
+            machine=computer.facts(),
             source=source,
             stored_text=stored_text,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
+            checked=checked,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,6 +114,8 @@ class Manifest:
     @classmethod
     def from_json(cls, text: str | bytes, name: str) -> Manifest:
         """Read the text of `manifest.json`; `name` is what errors call it. Keys it does not know are left out.
+
+        A manifest without `checked` is of a recording that was not.
 
         Raises:
             UnreadableInput: the text is no manifest, or of a schema version that is not read.
@@ -130,7 +134,8 @@ class Manifest:
                 hint="read it with the kvlab that wrote it, or update kvlab",
             )
         known = dataclasses.fields(cls)
-        missing = [item.name for item in known if item.name not in data and item.name != "events"]
+        data = {item.name: item.default for item in known if item.default is not dataclasses.MISSING} | data
+        missing = [item.name for item in known if item.name not in data]
         if missing:
             raise _no_manifest(name, f"it lacks {', '.join(missing)}")
         wrong = [item.name for item in known if not _fits(data.get(item.name), str(item.type))]
@@ -158,38 +163,9 @@ def _no_manifest(name: str, why: str) -> UnreadableInput:
     return UnreadableInput(what=f"{name} cannot be read as a recording's manifest", why=why, hint="record again, or ask for the recording again")
 
 
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def _last_part(value: Any) -> Any:
-    """Return the last part of an absolute path; anything else as it is."""
-    if not isinstance(value, str):
+    """Return the last part of what begins like a path (`/`, `~`, `.`, a drive); anything else, such as `owner/model`, as it is."""
+    if not isinstance(value, str) or not (value.startswith(("/", "~", ".")) or PureWindowsPath(value).is_absolute()):
         return value
-    for path in (PurePosixPath(value), PureWindowsPath(value)):
-        if path.is_absolute() or value.startswith("~"):
-            return path.name
-    return value
-
-
-def _machine() -> dict[str, Any]:
-    # A kernel's release may carry the name of whoever built it: only its leading figures are kept.
-    release = re.match(r"[0-9.]*", platform.release())
-    return {
-        "system": platform.system(),
-        "version": platform.mac_ver()[0] or (release[0] if release else ""),
-        "architecture": platform.machine(),
-        "cpus": os.cpu_count() or 0,
-        "ram_bytes": _ram_bytes(),
-        "python": platform.python_version(),
-    }
-
-
-def _ram_bytes() -> int | None:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
+    parts = [part for part in re.split(r"[\\/]", value) if part]
+    return parts[-1] if parts else value

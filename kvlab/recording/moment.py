@@ -53,28 +53,51 @@ class Moment(Rich):
         )
 
 
-def moment(seq: int, events: pl.DataFrame, nodes: pl.DataFrame, spans: pl.DataFrame) -> Moment:
+@dataclass(frozen=True, slots=True, eq=False)
+class Past:
+    """What a moment needs of a recording's events, taken out of them once: a filter copies every column that it is given.
+
+    Attributes:
+        requests: seq and request of every event.
+        moves: seq and node of every `FrontierMoved`.
+        readings: seq and the fields of every observed `BytesRead`.
+    """
+
+    requests: pl.DataFrame
+    moves: pl.DataFrame
+    readings: pl.DataFrame
+
+    @classmethod
+    def of(cls, events: pl.DataFrame) -> Past:
+        """Take it out of the table of events, which is in the order of `seq`."""
+        moves = events.select("seq", "kind", "node").filter(pl.col("kind") == FrontierMoved.kind)
+        readings = observed(events.select("seq", "kind", "source", *_READING))
+        return cls(events.select("seq", "request"), moves.drop("kind"), readings.select("seq", *_READING))
+
+    def last_reading(self, seq: int | None = None) -> dict[str, Any]:
+        """Return the last observed reading up to `seq` (or of all); {} when there is none."""
+        return _last(self.readings, seq) or {}
+
+
+def moment(seq: int, past: Past, nodes: pl.DataFrame, spans: pl.DataFrame) -> Moment:
     """Return the moment right after event `seq`, from a recording's tables; `seq` lies within them."""
-    until = events.filter(pl.col("seq") <= seq)
-    moves = until.filter(pl.col("kind") == FrontierMoved.kind)
-    frontier: int | None = moves.item(-1, "node") if moves.height else None
+    moved = _last(past.moves, seq)
+    frontier: int | None = moved["node"] if moved else None
     spans_now = _alive(spans, seq)
     return Moment(
         seq=seq,
-        request=until.item(-1, "request"),
+        request=(_last(past.requests, seq) or {"request": 0})["request"],
         frontier=frontier,
         nodes=_with_snapshots(_with_active(_alive(nodes, seq), frontier), spans_now),
         spans=spans_now,
-        bytes=last_reading(events, seq),
+        bytes=past.last_reading(seq),
     )
 
 
-def last_reading(events: pl.DataFrame, seq: int | None = None) -> dict[str, Any]:
-    """Return the last observed `BytesRead` up to `seq` (or of all) as a dict; {} when there is none."""
-    readings = observed(events)
-    if seq is not None:
-        readings = readings.filter(pl.col("seq") <= seq)
-    return readings.tail(1).select("seq", *_READING).to_dicts()[0] if readings.height else {}
+def _last(table: pl.DataFrame, seq: int | None) -> dict[str, Any] | None:
+    """Return the last row up to `seq` of a table in the order of `seq`; None when there is none."""
+    rows = table.height if seq is None else int(table.get_column("seq").search_sorted(seq, side="right"))
+    return table.row(rows - 1, named=True) if rows else None
 
 
 def _alive(versions: pl.DataFrame, seq: int) -> pl.DataFrame:

@@ -25,8 +25,9 @@ from kvlab.recording.fold_nodes import fold_nodes
 from kvlab.recording.fold_requests import fold_requests
 from kvlab.recording.fold_spans import fold_spans
 from kvlab.recording.manifest import Manifest
-from kvlab.recording.moment import Moment, last_reading, moment
+from kvlab.recording.moment import Moment, Past, moment
 from kvlab.recording.place import TemporaryFolder
+from kvlab.recording.policy_words import policy_words
 from kvlab.shape import Shape
 from kvlab.units import binary
 
@@ -111,7 +112,11 @@ class Recording(Rich):
         first, last = int(self.events.item(0, "seq")), int(self.events.item(-1, "seq"))
         if not first <= seq <= last:
             raise BadValue(what=f"there is no moment {seq}", why=f"the recording's events are {first} to {last}", hint=f"ask for {first} to {last}")
-        return moment(seq, self.events, self.nodes, self.spans)
+        return moment(seq, self._past, self.nodes, self.spans)
+
+    @cached_property
+    def _past(self) -> Past:
+        return Past.of(self.events)
 
     def save(self, path: str | Path) -> Path:
         """Write the recording into the folder `path` (a name that ends with .zip: as an archive); return its absolute path.
@@ -150,11 +155,12 @@ class Recording(Rich):
         return dataclasses.replace(self.manifest, events=self.events.height if self.complete else None)
 
     def __repr__(self) -> str:
+        made = self.manifest
         lines = [
-            f"Recording of {self.manifest.model} ({self.manifest.source}), workload {self.manifest.workload or 'none'}, policy {self._policy_text()}",
+            f"Recording of {made.model} ({made.source}), workload {made.workload or 'none'}, policy {policy_words(made.policy)}",
             f"  {self.requests.height:,} requests, {self.events.height:,} events",
         ]
-        reading = last_reading(self.events)
+        reading = self._past.last_reading()
         if reading:
             lines.append(
                 f"  bytes at the end: counted {binary(reading['counted'])} of a budget of {binary(reading['budget'])}, "
@@ -165,16 +171,6 @@ class Recording(Rich):
         elif not self.complete:
             lines.append("  warning: the run was cut short; this is what it had written")
         return "\n".join(lines)
-
-    def _policy_text(self) -> str:
-        try:
-            policy = self.policy
-        except BadValue as error:
-            return f"unknown ({error.what})"
-        if policy is None:
-            return "unknown"
-        choices = [f"{name}={binary(mine) if name == 'budget_bytes' else mine}" for name, (mine, _) in policy.diff(Policy()).items()]
-        return " ".join(["main", *(["with", *choices] if choices else [])])
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process cannot share the temporary folder; the events travel with the object.

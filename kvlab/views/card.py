@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kvlab.diagnose import Findings
-from kvlab.policy import Policy
 from kvlab.recording import Recording
+from kvlab.recording.policy_words import policy_words
 from kvlab.units import binary
 from kvlab.views.tables import last_bytes, readings
-
-
-def policy_words(choices: dict[str, Any]) -> str:
-    """Return how a policy differs from today's upstream main, such as `main but protect=active_path`."""
-    if not choices:
-        return "not known"
-    differs = Policy.from_dict(choices).diff(Policy())
-    if not differs:
-        return "upstream main"
-    return "upstream main but " + ", ".join(f"{name}={_value(name, mine)} (main {_value(name, theirs)})" for name, (mine, theirs) in differs.items())
 
 
 def summary(recording: Recording) -> list[tuple[str, str]]:
@@ -48,12 +36,6 @@ def card(recording: Recording, findings: Findings | None = None) -> str:
     """Return the summary of a recording as text, with the first finding's verdict when findings are given."""
     lines = [*summary(recording), *([("verdict", words)] if (words := verdict_words(findings)) else [])]
     return "\n".join(["Recording", *(f"  {name:<10}  {words}" for name, words in lines)])
-
-
-def _value(name: str, value: Any) -> str:
-    if name == "budget_bytes":
-        return binary(value)
-    return "+".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _tokens(recording: Recording) -> str:

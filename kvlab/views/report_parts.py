@@ -11,8 +11,9 @@ import polars as pl
 
 from kvlab.diagnose import Finding, Findings
 from kvlab.recording import Recording
+from kvlab.recording.policy_words import policy_words
 from kvlab.units import MIB, binary
-from kvlab.views.card import policy_words, summary, verdict_words
+from kvlab.views.card import summary, verdict_words
 from kvlab.views.findings_text import number_words
 
 ROWS = 1000
@@ -101,7 +102,7 @@ def manifest_part(recording: Recording) -> str:
         ("policy", policy_words(manifest.policy)),
         ("source", manifest.source),
         ("workload", manifest.workload),
-        ("seed", str(manifest.seed)),
+        ("seed", "" if manifest.seed is None else str(manifest.seed)),
         (
             "versions",
             ", ".join(f"{name} {version}" for name, version in (("kvlab", manifest.kvlab), ("mlx", manifest.mlx), ("mlx-lm", manifest.mlx_lm)) if version),

@@ -98,8 +98,8 @@ def test_an_answer_is_judged_only_when_it_was_checked(recording: Make) -> None:
     rows = [{}, {"matched": 3, "cached": 3}]
     wrong = WrongPositions(group=0, layer="kv", start=2, end=3, belongs_to=1, request=2)
     assert is_the_answer_right(recording(rows)).verdict == "not_enough_data"
-    assert is_the_answer_right(recording(rows, origin={"checked": True})).verdict == "not_enough_data", "real arrays do not say who wrote them"
-    assert is_the_answer_right(recording(rows, origin={"checked": True}, source="twin")).verdict == "identical"
+    assert is_the_answer_right(recording(rows, checked=True)).verdict == "not_enough_data", "real arrays do not say who wrote them"
+    assert is_the_answer_right(recording(rows, checked=True, source="twin")).verdict == "identical"
     assert is_the_answer_right(recording(rows), checked=True).verdict == "identical"
     found = is_the_answer_right(recording(rows, extra=[wrong]))
     assert found.verdict == "wrong_state_restored"

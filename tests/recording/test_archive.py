@@ -15,7 +15,7 @@ import pytest
 from kvlab.errors import BadValue, UnreadableInput
 from kvlab.events import Event, Loaded
 from kvlab.policy import Policy
-from kvlab.recording import Recorder, Recording, frame, load
+from kvlab.recording import Manifest, Recorder, Recording, frame, load
 from kvlab.units import MIB
 from tests.recording.streams import manifest, random_events
 
@@ -277,6 +277,25 @@ def test_a_manifest_names_no_host_user_or_path() -> None:
     assert set(made.machine) == {"system", "version", "architecture", "cpus", "ram_bytes", "python"}
 
 
+@pytest.mark.parametrize("name", ["./models/me/x", "../x", "~/x", "/models/x/", r".\models\x", r"D:\models\x", r"\\server\share\x"])
+def test_of_whatever_begins_like_a_path_the_last_part_is_kept(name: str) -> None:
+    assert manifest(model=name).model == "x"
+
+
+@pytest.mark.parametrize("name", ["mlx-community/x", "unrelated:15", "x", ""])
+def test_what_is_no_path_is_kept(name: str) -> None:
+    assert manifest(model=name).model == name
+
+
+def test_a_manifest_says_whether_the_run_was_checked_and_an_older_one_was_not() -> None:
+    made = manifest(checked=True)
+    assert Manifest.from_json(made.to_json(), "mine") == made
+    older = made.to_dict()
+    del older["checked"]
+    assert not Manifest.from_json(json.dumps(older), "mine").checked
+    assert not manifest().checked
+
+
 def test_the_twin_runs_no_mlx() -> None:
     assert manifest(source="twin").mlx is None
     assert manifest(source="twin").mlx_lm is None
@@ -287,15 +306,16 @@ def test_a_recording_says_what_it_is() -> None:
     policy = Policy(budget_bytes=64 * MIB, protect="active_path")
     recording = Recording.of(manifest(policy=policy), EVENTS)
     text = repr(recording)
-    assert "Recording of tiny (lab), workload random, policy main with budget_bytes=64.00 MiB protect=active_path" in text
+    choices = "budget_bytes=64.00 MiB (main 8.00 GiB), protect=active_path (main frontier_and_branches)"
+    assert f"Recording of tiny (lab), workload random, policy upstream main but {choices}" in text
     assert f"4 requests, {len(EVENTS)} events" in text
     assert "counted" in text
     assert recording.policy == policy
 
 
 def test_an_unknown_policy_is_said_and_is_no_error() -> None:
-    assert "policy unknown" in repr(Recording.of(manifest(policy=None), []))
-    assert "policy unknown" in repr(Recording.of(manifest(policy={"colour": "blue"}), []))
+    assert "policy not known" in repr(Recording.of(manifest(policy=None), []))
+    assert "policy not known (a policy has no field 'colour')" in repr(Recording.of(manifest(policy={"colour": "blue"}), []))
 
 
 def test_events_of_an_unknown_class_are_not_lost_silently() -> None:

@@ -158,7 +158,7 @@ def test_predictions_are_not_what_was_observed() -> None:
 
 
 def test_what_the_twin_alone_recorded_is_observed() -> None:
-    events = _log(BytesRead(counted=1, phase="close"), source="twin")
+    events = _log(BytesRead(counted=1, phase="close"), source="spans")
     recording = Recording.of(manifest(source="twin"), events)
     assert recording.at(0).bytes["counted"] == 1
     assert recording.requests.select("counted", "predicted_counted").rows() == [(1, None)]

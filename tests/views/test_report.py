@@ -112,6 +112,11 @@ def test_answers_are_shown_only_when_they_were_stored(page_text: str) -> None:
     assert '<td class="answer">&lt;i&gt;Paris</td>' in report_html(script.recording(stored_text=True))
 
 
+def test_what_is_not_known_of_a_recording_is_left_out(page_text: str) -> None:
+    assert "<dt>seed</dt><dd>0</dd>" in page_text
+    assert "<dt>seed</dt>" not in report_html(Script().recording(seed=None))
+
+
 def test_an_empty_recording(empty: Recording) -> None:
     assert "0 requests" in report_html(empty)
 
