@@ -75,7 +75,7 @@ def _leaking(data: Series, values: Values | None) -> tuple[Slope, bool]:
     if values is None:
         return NONE, False
     least = 0 if data.from_twin else LEAST_SLOPE
-    slopes = [theil_sen(data.request[first:], values[first:]) for first in (0, len(data) // 2) if len(data) - first > LEAST_REQUESTS]
+    slopes = [theil_sen(data.request[first:], values[first:]) for first in (0, len(data) // 2) if len(data) - first >= LEAST_REQUESTS]
     leaking = [slope for slope in slopes if slope.low > least]
     return (leaking[0], True) if leaking else (slopes[0] if slopes else NONE, False)
 

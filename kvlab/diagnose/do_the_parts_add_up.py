@@ -1,6 +1,6 @@
 """Question 9: do the parts add up? Every active byte has an owner, and every counted byte a snapshot.
 
-- The allocator's active bytes equal weights + live + snapshots within `TOLERANCE` after every request.
+- The allocator's active bytes equal weights + live + snapshots within `kvlab.cache.check.TOLERANCE` bytes after every request.
 - The counted bytes at each request's end equal the sum over the snapshots alive then (where the recording has snapshots).
 """
 
@@ -10,15 +10,13 @@ from typing import Any
 
 import polars as pl
 
+from kvlab.cache.check import TOLERANCE
 from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
 from kvlab.recording import Recording
 from kvlab.recording.readings import observed
-from kvlab.units import KIB, binary
+from kvlab.units import binary
 
 QUESTION = "do_the_parts_add_up"
-TOLERANCE = KIB
-"""Bytes by which the sum of the owners may differ from the allocator's count: small transients that no owner names."""
-
 _COLUMNS = ("request", "active", "retained", "unattributed", "counted")
 
 

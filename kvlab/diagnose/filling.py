@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvlab.diagnose.series import Series
-from kvlab.diagnose.trend import Slope, theil_sen
+from kvlab.diagnose.trend import Slope, Values, theil_sen
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,11 @@ class Filling:
     Attributes:
         reached: Place in the series from which the budget is full; None while it is filling, or if nothing grows.
         growth: Slope of what the budget sees, in bytes per request, over the requests up to there.
-        branch_bytes: What a request usually adds: the median of its increases.
         grows: The counted bytes still grow at the end of that part.
     """
 
     reached: int | None
     growth: Slope
-    branch_bytes: float
     grows: bool
 
     def requests_until_full(self, room: float) -> int | None:
@@ -46,9 +44,13 @@ def filling(data: Series) -> Filling:
     return Filling(
         reached=reached,
         growth=theil_sen(data.request[part], grown),
-        branch_bytes=_branch(grown),
-        grows=bool(len(grown) > 1 and grown[-1] > grown[len(grown) // 2 - (len(grown) % 2 == 0)]),
+        grows=_grows(grown),
     )
+
+
+def _grows(seen: Values) -> bool:
+    # Growth that ended in the first half has stopped. Of an even number the earlier middle is taken, so that two requests can grow.
+    return len(seen) > 1 and bool(seen[-1] > seen[(len(seen) - 1) // 2])
 
 
 def _reached(data: Series) -> int | None:
@@ -61,6 +63,6 @@ def _reached(data: Series) -> int | None:
     return place if place < len(data) - 1 else None
 
 
-def _branch(seen: np.typing.NDArray[np.float64]) -> float:
+def _branch(seen: Values) -> float:
     steps = np.diff(seen)
     return float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kvlab.units import binary
+
 Confidence = Literal["high", "medium", "low"]
 
 Number = int | float | str | list[int] | None
@@ -57,9 +59,28 @@ class Finding:
             "refuted_by": self.refuted_by,
         }
 
+    def text(self, *, figures: bool = False) -> str:
+        """Return the finding as text; with `figures`, its numbers too, a line each."""
+        width = max((len(name) for name in self.numbers), default=0)
+        numbers = [f"    {name:<{width}}  {number_words(name, value)}" for name, value in self.numbers.items()] if figures else []
+        head = f"{self.question}: {self.verdict} (confidence {self.confidence})"
+        return "\n".join([head, f"  {self.summary}", *numbers, f"  refuted by: {self.refuted_by}"])
+
     def __str__(self) -> str:
-        lines = [f"{self.question}: {self.verdict} (confidence {self.confidence})", f"  {self.summary}"]
-        return "\n".join([*lines, f"  refuted by: {self.refuted_by}"])
+        return self.text()
+
+
+def number_words(name: str, value: Any) -> str:
+    """Return a figure with its unit: `_bytes` in its name means bytes, a whole number gets separators; `-` when it is not known."""
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        return ", ".join(number_words(name, item) for item in value)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if "bytes" in name.split("_"):
+        return binary(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
 def not_enough_data(question: str, lacks: str, record: str) -> Finding:

@@ -42,5 +42,9 @@ class Findings(Rich):
     def __len__(self) -> int:
         return len(self.findings)
 
+    def text(self, *, figures: bool = False) -> str:
+        """Return the findings as text; with `figures`, their numbers too."""
+        return "\n\n".join(finding.text(figures=figures) for finding in self.findings)
+
     def __str__(self) -> str:
-        return "\n\n".join(str(finding) for finding in self.findings)
+        return self.text()

@@ -3,13 +3,16 @@
 Every request has its reason (kvlab.events.REASONS). The recording's verdict is that of the limiting case: among the requests that had
 to evaluate again what once was there, the reason that cost the most tokens. If none had to, `reused_in_full` when any request
 shared something, else `nothing_shared`. A full match leaves one token to evaluate, and counts as reused in full.
+
+What a restore point or a layer cost is matched - cached. What eviction cost is known only up to a bound: the request went on into
+a branch that is gone, so of the tokens it left any number may have been there.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
+from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data, number_words
 from kvlab.recording import Recording
 
 QUESTION = "why_not_reused"
@@ -28,15 +31,15 @@ def why_not_reused(recording: Recording) -> Finding:
     if rows.height < 2:
         return not_enough_data(QUESTION, f"{rows.height} requests have been matched.", "Record at least 2 requests; the first one has nothing to reuse.")
     rows = rows.with_columns(
-        # What an eviction took is not in the trie any more; all that is evaluated again may have been there.
         pl.when(pl.col("reason") == "evicted").then(pl.col("left")).otherwise(pl.col("matched") - pl.col("cached")).alias("lost"),
     )
     lost = {reason: int(rows.filter(pl.col("reason") == reason).get_column("lost").sum()) for reason in LOSSES}
     counts = {reason: rows.filter(pl.col("reason") == reason).height for reason in (*LOSSES, "reused_in_full", "nothing_shared")}
     present = [reason for reason in LOSSES if counts[reason]]
     verdict = max(present, key=lambda reason: lost[reason]) if present else "reused_in_full" if counts["reused_in_full"] else "nothing_shared"
-    decisive = rows.filter(pl.col("reason") == verdict)
-    worst = decisive.sort("lost", "matched", descending=True, maintain_order=True).row(0, named=True) if decisive.height else {}
+    # those that cost most stand first, in the evidence too
+    decisive = rows.filter(pl.col("reason") == verdict).sort("lost", "matched", descending=True, maintain_order=True)
+    worst = decisive.row(0, named=True) if decisive.height else {}
     numbers: dict[str, Number] = {
         "requests": rows.height,
         **{f"requests_{reason}": count for reason, count in counts.items()},
@@ -45,6 +48,8 @@ def why_not_reused(recording: Recording) -> Finding:
         "cached_tokens": int(rows.get_column("cached").sum()),
         "left_tokens": int(rows.get_column("left").sum()),
         "matched_not_cached_tokens": int((rows.get_column("matched") - rows.get_column("cached")).sum()),
+        "evicted_tokens_at_most": lost["evicted"],
+        "deciding_requests": decisive.head(MOST_ROWS).get_column("request").sort().to_list(),
         "worst_request": worst.get("request"),
         "worst_request_matched_tokens": worst.get("matched"),
         "worst_request_cached_tokens": worst.get("cached"),
@@ -55,12 +60,20 @@ def why_not_reused(recording: Recording) -> Finding:
         question=QUESTION,
         verdict=verdict,
         summary=_SUMMARIES[verdict].format(**numbers)
+        + (_how_many(counts[verdict], numbers) if verdict in LOSSES else "")
         + f" Over all requests {numbers['cached_tokens']} of {numbers['prompt_tokens']} prompt tokens were cached.",
         numbers=numbers,
         confidence="low" if recording.damaged else "high",
         evidence=(Evidence("requests", tuple(decisive.head(MOST_ROWS).select(_COLUMNS).to_dicts())),),
         refuted_by=_REFUTED_BY[verdict],
     )
+
+
+def _how_many(count: int, numbers: dict[str, Number]) -> str:
+    if count == 1:
+        return " It is the only request that this happened to."
+    shown = number_words("deciding_requests", numbers["deciding_requests"])
+    return f" This happened to {count} requests: {shown}{' among them' if count > MOST_ROWS else ''}."
 
 
 _SUMMARIES = {
@@ -70,7 +83,10 @@ _SUMMARIES = {
         "Request {worst_request} matched {worst_request_matched_tokens} tokens, but the last point at which all layers can be restored was "
         "{worst_request_cached_tokens}; {worst_request_left_tokens} tokens were left to evaluate."
     ),
-    "evicted": "Request {worst_request} had {worst_request_left_tokens} tokens left to evaluate, because eviction had taken what it shares.",
+    "evicted": (
+        "Request {worst_request} matched {worst_request_matched_tokens} tokens and went on as a branch did that eviction had taken; "
+        "{worst_request_left_tokens} tokens were left to evaluate."
+    ),
     "refused_by_layer": (
         "Request {worst_request} matched {worst_request_matched_tokens} tokens, but a {limiting_layer} layer refused the restore at "
         "{worst_request_cached_tokens}; {worst_request_left_tokens} tokens were left to evaluate."

@@ -17,7 +17,6 @@ from kvlab.views import live, static
 from kvlab.views.bytes_chart import bytes_chart
 from kvlab.views.bytes_text import bytes_text
 from kvlab.views.card import card
-from kvlab.views.findings_text import findings_text
 from kvlab.views.tables import last_moment
 from kvlab.views.trie_outline import moment_chart, outline_in_time, outline_text
 
@@ -50,7 +49,7 @@ def _form(obj: Any) -> Form:
     if isinstance(obj, Moment):
         return lambda: outline_text(obj), lambda: moment_chart(obj), lambda: live.widget(moment_chart(obj))
     if isinstance(obj, Findings):
-        return lambda: findings_text(obj), None, None
+        return lambda: obj.text(figures=True), None, None
     return lambda: repr(obj), None, None
 
 

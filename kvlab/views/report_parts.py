@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 
 from kvlab.diagnose import Finding, Findings
+from kvlab.diagnose.finding import number_words
 from kvlab.recording import Recording
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import MIB, binary
 from kvlab.views.card import summary, verdict_words
-from kvlab.views.findings_text import number_words
 
 ROWS = 1000
 """The table of requests shows at most this many rows: the first and the last ones."""
@@ -50,7 +50,7 @@ def _finding(finding: Finding, *, unfolded: bool) -> str:
     refuted = f'<p class="quiet">Refuted by: {escape(finding.refuted_by)}</p>' if finding.refuted_by else ""
     return (
         f"<article{quiet}><h3>{escape(finding.question)}</h3>"
-        f'<p><span class="verdict">{escape(finding.verdict)}</span> ({escape(finding.confidence)} confidence): {escape(finding.summary)}</p>'
+        f'<p><span class="verdict">{escape(finding.verdict)}</span> (confidence {escape(finding.confidence)}): {escape(finding.summary)}</p>'
         f"{numbers}{refuted}</article>"
     )
 

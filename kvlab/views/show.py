@@ -10,7 +10,6 @@ from kvlab.diagnose import Findings
 from kvlab.recording import Recording
 from kvlab.views.bytes_text import bytes_text
 from kvlab.views.card import card
-from kvlab.views.findings_text import findings_text
 from kvlab.views.mimebundle import text_form
 from kvlab.views.spans_chart import spans_text
 from kvlab.views.trie_outline import outline_text
@@ -38,7 +37,7 @@ def as_text(obj: Any, findings: Findings | None = None) -> str:
     if obj.events.height:
         end = obj.at(int(obj.events.item(-1, "seq")))
         parts += [outline_text(end), spans_text(end, obj.manifest.shape)]
-    return "\n\n".join([*parts, findings_text(findings)] if findings is not None else parts)
+    return "\n\n".join([*parts, findings.text(figures=True)] if findings is not None else parts)
 
 
 def in_notebook() -> bool:

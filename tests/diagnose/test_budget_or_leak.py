@@ -147,6 +147,17 @@ def test_without_a_twin_beside_it_the_answer_says_so_and_is_less_sure(recording:
     assert "twin" in finding.summary
 
 
+def test_three_requests_have_a_slope(recording: Make, lawful: Rows) -> None:
+    rows = lawful([0, 10_000, 20_000])
+    assert budget_or_leak(recording(rows)).verdict == "budget_filling"
+    for place, row in enumerate(rows):
+        row["unattributed"] = 50_000 * place
+    finding = budget_or_leak(recording(rows))
+    assert finding.verdict == "leak"
+    assert finding.numbers["unexplained_slope_bytes_per_request"] == 50_000
+    assert finding.confidence == "low"
+
+
 def test_two_requests_are_not_enough(recording: Make, lawful: Rows) -> None:
     finding = budget_or_leak(recording(lawful([0, 1])))
     assert finding.verdict == "not_enough_data"

@@ -73,6 +73,10 @@ def test_parts_need_an_allocator(recording: Make) -> None:
             "refused_by_layer",
         ),
         ([{}, {"reason": "evicted"}, {"matched": 90, "cached": 40, "reason": "reuse_limited_by_restore_point"}], "evicted"),
+        (
+            [{}, {"matched": 70, "reason": "evicted"}, {"matched": 90, "cached": 40, "reason": "reuse_limited_by_restore_point"}],
+            "reuse_limited_by_restore_point",
+        ),
     ],
 )
 def test_the_verdict_on_reuse_is_that_of_what_cost_most(recording: Make, rows: list[dict[str, Any]], verdict: str) -> None:
@@ -82,6 +86,36 @@ def test_the_verdict_on_reuse_is_that_of_what_cost_most(recording: Make, rows: l
     assert finding.numbers["prompt_tokens"] == 100 * len(rows)
     assert all(row["reason"] == verdict for row in finding.evidence[0].rows)
     assert "{" not in finding.summary
+
+
+def test_what_eviction_cost_is_told_with_the_requests_that_paid(recording: Make) -> None:
+    rows: list[dict[str, Any]] = [
+        {},
+        {"matched": 24, "reason": "evicted"},
+        {"matched": 100, "cached": 99, "reason": "reused_in_full"},
+        {"reason": "evicted"},
+        {"matched": 24, "reason": "reused_in_full"},
+    ]
+    finding = why_not_reused(recording(rows))
+    assert finding.verdict == "evicted"
+    numbers = finding.numbers
+    assert (numbers["requests_evicted"], numbers["deciding_requests"]) == (2, [2, 4])
+    assert numbers["evicted_tokens_at_most"] == 76 + 100
+    assert numbers["matched_not_cached_tokens"] == 1
+    assert (numbers["worst_request"], numbers["worst_request_matched_tokens"], numbers["worst_request_left_tokens"]) == (4, 0, 100)
+    assert [row["request"] for row in finding.evidence[0].rows] == [4, 2]
+    assert "Request 4 matched 0 tokens" in finding.summary
+    assert "2 requests: 2, 4." in finding.summary
+    assert "only request" in why_not_reused(recording(rows[:2])).summary
+
+
+def test_of_many_requests_those_that_paid_most_are_named(recording: Make) -> None:
+    rows: list[dict[str, Any]] = [{}, *({"tokens": 100 + place, "reason": "evicted"} for place in range(40))]
+    finding = why_not_reused(recording(rows))
+    assert finding.numbers["requests_evicted"] == 40
+    assert finding.numbers["deciding_requests"] == list(range(30, 42))
+    assert "40 requests: 30, " in finding.summary
+    assert "41 among them." in finding.summary
 
 
 def test_the_layer_that_refused_is_named(recording: Make) -> None:

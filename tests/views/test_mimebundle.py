@@ -10,9 +10,9 @@ import altair as alt
 import pytest
 
 from kvlab import notebook
+from kvlab.diagnose.finding import number_words
 from kvlab.display import Rich
 from kvlab.views import card, live, mimebundle, show, static
-from kvlab.views.findings_text import number_words
 from tests.views.charts import PNG, png_size
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_findings_are_cards_of_text(findings: Findings) -> None:
     bundle = mimebundle.mimebundle(findings)
     assert set(bundle) == {"text/plain"}
     assert bundle["text/plain"].splitlines() == [
-        "budget_or_leak: budget (high confidence)",
+        "budget_or_leak: budget (confidence high)",
         "  growth stops at the budget",
         "    plateau_bytes       20.00 MiB",
         "    reached_at_request  11",
