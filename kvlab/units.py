@@ -1,11 +1,12 @@
 """Bytes and their printing: GiB = 2^30, GB = 10^9, and every printed figure names its unit.
 
-Invariant: `parse_bytes(text)` of a figure printed by `binary` or `decimal` is within that print's rounding.
+Invariant: `parse_bytes(text)` of a figure printed by `binary` is within that print's rounding.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from kvlab.errors import BadValue
 
@@ -20,14 +21,34 @@ _FACTORS = {name.lower(): factor for name, factor in (*_BINARY, *_DECIMAL)} | {"
 _PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The unit in which all bytes of one table or axis are given: its name and its size in bytes."""
+
+    name: str
+    size: int
+
+    def shown(self, value: object, decimals: int = 2) -> str:
+        """Return bytes in this unit, without its name; `-` when they were not read."""
+        if not isinstance(value, int | float):
+            return "-"
+        return f"{value / self.size:.{0 if self.size == 1 else decimals}f}"
+
+
+def unit_for(largest: float) -> Unit:
+    """Return the unit in which figures up to `largest` bytes read well: the largest one of which there are at least 4."""
+    for name, size in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
+        if largest >= 4 * size:
+            return Unit(name, size)
+    return Unit("B", 1)
+
+
 def binary(count: float) -> str:
     """Return `count` bytes in binary units with two decimals, such as `8.00 GiB`; below 1 KiB in plain bytes."""
-    return _scaled(count, _BINARY)
-
-
-def decimal(count: float) -> str:
-    """Return `count` bytes in decimal units with two decimals, such as `8.59 GB` (what `ollama ps` counts in)."""
-    return _scaled(count, _DECIMAL)
+    for name, factor in _BINARY:
+        if abs(count) >= factor:
+            return f"{count / factor:.2f} {name}"
+    return f"{count:.0f} B"
 
 
 def parse_bytes(text: str | int) -> int:
@@ -47,10 +68,3 @@ def parse_bytes(text: str | int) -> int:
             hint="write for example 8GiB, 512MiB or 26GB",
         )
     return round(float(found[1]) * factor)
-
-
-def _scaled(count: float, units: tuple[tuple[str, int], ...]) -> str:
-    for name, factor in units:
-        if abs(count) >= factor:
-            return f"{count / factor:.2f} {name}"
-    return f"{count:.0f} B"

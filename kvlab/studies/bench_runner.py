@@ -7,8 +7,6 @@ median of the rounds counts. kvlab's side is a whole `Lab.run`: trie, events, le
 from __future__ import annotations
 
 import importlib
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -16,6 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kvlab.errors import BadValue
+from kvlab.recording import computer
+from kvlab.views import text_table
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.questions import QUESTIONS
 
@@ -115,15 +115,15 @@ def measure(model: str = "smollm2", rounds: int = 5, say: Say | None = None) -> 
 def as_text(seen: Bench) -> str:
     """Return the measurement as a small table for a terminal."""
     machine = ", ".join(f"{name} {value}" for name, value in seen.machine.items())
-    rows = [
+    sides = (("kvlab, instruments on", seen.kvlab), ("mlx_lm.stream_generate", seen.mlx_lm))
+    rows = [(name, f"{speed.median_s:.2f}", f"{speed.tokens_per_s:.1f}") for name, speed in sides]
+    lines = [
         f"{PROMPT_TOKENS} prompt + {NEW_TOKENS} new tokens, {seen.model}, prefill chunk {seen.prefill_chunk}, median of {len(seen.kvlab.seconds)}",
-        f"{'':<24}{'seconds':>10}{'tokens/s':>12}",
-        f"{'kvlab, instruments on':<24}{seen.kvlab.median_s:>10.2f}{seen.kvlab.tokens_per_s:>12.1f}",
-        f"{'mlx_lm.stream_generate':<24}{seen.mlx_lm.median_s:>10.2f}{seen.mlx_lm.tokens_per_s:>12.1f}",
+        text_table.columns(("", "seconds", "tokens/s"), rows),
         f"ratio {seen.ratio:.3f} ({'at or above' if seen.is_fast_enough else 'BELOW'} the bar of {BAR})",
         f"machine: {machine}",
     ]
-    return "\n".join(rows)
+    return "\n".join(lines)
 
 
 class _Ours:
@@ -179,11 +179,4 @@ def _seconds(side: Callable[[], None]) -> float:
 def _machine(lab: Lab) -> dict[str, Any]:
     from kvlab.models import blas, precision
 
-    return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "cpus": os.cpu_count(),
-        "python": platform.python_version(),
-        "device": precision.device(),
-        "blas": blas.route().used,
-        "weights_bytes": lab.shape.weights_bytes,
-    }
+    return computer.facts() | {"device": precision.device(), "blas": blas.route().used, "weights_bytes": lab.shape.weights_bytes}

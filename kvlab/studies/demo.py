@@ -14,8 +14,8 @@ from kvlab.diagnose import Finding, diagnose
 from kvlab.errors import UnreadableInput
 from kvlab.events import Event, RequestClosed
 from kvlab.recording import Recording
-from kvlab.studies.request_rows import RowsAsTheyCome, unit_for
-from kvlab.units import binary
+from kvlab.studies.request_rows import RowsAsTheyCome
+from kvlab.units import binary, unit_for
 from kvlab.workloads import Workload, unrelated
 
 MODEL = "smollm2"

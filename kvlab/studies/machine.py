@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import platform
 import shutil
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from kvlab.errors import KvlabError
+from kvlab.recording import computer
 from kvlab.units import binary
+from kvlab.views import text_table
 
 PACKAGES = ("kvlab", "mlx", "mlx-lm", "altair", "polars", "jupyterlab")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+CHROMIUM = "KVLAB_CHROMIUM"
+"""The environment variable that names the browser's program when it is in none of the usual places."""
+
 MAC_BROWSERS = ("/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 
 
@@ -29,13 +30,10 @@ def look() -> dict[str, Any]:
 
     folder = cache_folder.folder()
     return {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "cpus": os.cpu_count(),
-        "ram_bytes": psutil.virtual_memory().total,
-        "versions": {name: _version(name) for name in PACKAGES},
+        **computer.facts(),
+        "versions": {name: computer.version_of(name) for name in PACKAGES},
         **_mlx(),
-        "browser": _browser(),
+        "browser": find_browser(),
         "cache_folder": str(folder),
         "models": _models(folder / "models"),
         "free_disk_bytes": _free_disk(folder),
@@ -45,7 +43,8 @@ def look() -> dict[str, Any]:
 def as_text(seen: dict[str, Any]) -> str:
     """Return what `look` found, for a terminal."""
     rows = [
-        ("Python", f"{seen['python']} on {seen['system']}, {seen['cpus']} CPUs, {binary(seen['ram_bytes'])} of RAM"),
+        ("Python", seen["python"]),
+        ("system", f"{seen['system']} {seen['version']} {seen['architecture']}, {seen['cpus']} CPUs, {binary(seen['ram_bytes'])} of RAM"),
         *((name, version or "not installed") for name, version in seen["versions"].items()),
         ("MLX device", seen["mlx_device"] or "none"),
         ("BLAS", f"{seen['blas']} ({seen['blas_detail']})" if seen["blas"] else "none"),
@@ -55,15 +54,14 @@ def as_text(seen: dict[str, Any]) -> str:
     ]
     if not seen["models"]:
         rows.append(("model", "none yet: kvlab demo fetches the embedded one"))
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {words}" for name, words in rows)
+    return text_table.columns(rows[0], rows[1:], left=(0, 1))
 
 
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+def find_browser() -> str | None:
+    """Return the path of a Chromium: what the environment variable KVLAB_CHROMIUM names, else one in the usual places; None without one."""
+    found = shutil.which(os.environ.get(CHROMIUM, ""))
+    usual = (shutil.which(name) for name in (*BROWSERS, *MAC_BROWSERS))
+    return found or next((path for path in usual if path), None)
 
 
 def _mlx() -> dict[str, str | None]:
@@ -76,12 +74,6 @@ def _mlx() -> dict[str, str | None]:
     except KvlabError as error:
         return {"mlx_device": precision.device(), "blas": "unknown", "blas_detail": error.what}
     return {"mlx_device": precision.device(), "blas": status.used, "blas_detail": status.detail}
-
-
-def _browser() -> str | None:
-    found = [path for name in BROWSERS if (path := shutil.which(name))]
-    found += [path for path in MAC_BROWSERS if Path(path).exists()]
-    return found[0] if found else None
 
 
 def _models(folder: Path) -> list[dict[str, Any]]:

@@ -10,9 +10,9 @@ import altair as alt
 import polars as pl
 
 from kvlab.recording import Recording
-from kvlab.units import binary
+from kvlab.units import binary, unit_for
 from kvlab.views import theme
-from kvlab.views.tables import axis_unit, largest, last_bytes, readings
+from kvlab.views.tables import largest, last_bytes, readings
 
 STACK = ("snapshots", "live", "unattributed", "pool")
 """The owners that are drawn, from the bottom up."""
@@ -58,14 +58,14 @@ def chart_table(read: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
     A last row repeats the last reading at the end of its request, so that its step has a width.
     """
-    unit, size = axis_unit(max(_stack_top(read), largest(read, "counted"), largest(read, "predicted")))
+    unit = unit_for(max(_stack_top(read), largest(read, "counted"), largest(read, "predicted")))
     named = {name: name for name in (*STACK, "budget")} | {COUNTED: "counted", PREDICTED: "predicted"}
-    values = [(pl.col(column) / size).round(4).alias(name) for name, column in named.items()]
+    values = [(pl.col(column) / unit.size).round(4).alias(name) for name, column in named.items()]
     table = read.select("seq", "request", "phase", "x", *values)
     middle = pl.when(pl.col(PREDICTED).is_not_null()).then((pl.col("x") + pl.col("request") + 0.5) / 2)
     table = table.with_columns(middle=middle)
     end = table.tail(1).with_columns(pl.lit(None).alias("middle"), x=pl.col("request") + 0.5)
-    return pl.concat([table, end], how="vertical_relaxed"), unit
+    return pl.concat([table, end], how="vertical_relaxed"), unit.name
 
 
 def description(recording: Recording) -> str:

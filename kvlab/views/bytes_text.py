@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kvlab.recording import Recording
-from kvlab.units import binary
+from kvlab.units import Unit, binary, unit_for
 from kvlab.views import text_table
-from kvlab.views.tables import axis_unit, largest, last_bytes, readings
+from kvlab.views.tables import largest, last_bytes, readings
 
 OWNERS = ("counted", "predicted_counted", "snapshots", "live", "unattributed", "pool", "active")
 TITLES = ("request", "label", "counted", "predicted", "snapshots", "live", "unattributed", "pool", "active")
@@ -16,11 +16,11 @@ TITLES = ("request", "label", "counted", "predicted", "snapshots", "live", "unat
 def bytes_text(recording: Recording, most: int = 20) -> str:
     """Return the bytes at each request's end as a table of text; at most `most` rows, the middle ones left out first."""
     table, read = recording.requests, readings(recording)
-    unit, size = axis_unit(max(largest(table, name) for name in OWNERS if name != "active"))
-    rows = [_row(row, size) for row in table.iter_rows(named=True)]
-    head = f"bytes at each request's end, in {unit}; weights {binary(last_bytes(read, 'weights'))}, budget {binary(last_bytes(read, 'budget'))}"
+    unit = unit_for(max(largest(table, name) for name in OWNERS if name != "active"))
+    rows = [_row(row, unit) for row in table.iter_rows(named=True)]
+    head = f"bytes at each request's end, in {unit.name}; weights {binary(last_bytes(read, 'weights'))}, budget {binary(last_bytes(read, 'budget'))}"
     return head + "\n" + text_table.columns(TITLES, text_table.shortened(rows, most), left=(1,))
 
 
-def _row(row: dict[str, Any], size: int) -> list[object]:
-    return [row["request"], row["label"], *(None if row[name] is None else f"{row[name] / size:.2f}" for name in OWNERS)]
+def _row(row: dict[str, Any], unit: Unit) -> list[object]:
+    return [row["request"], row["label"], *(unit.shown(row[name]) for name in OWNERS)]

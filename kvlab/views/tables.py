@@ -1,6 +1,6 @@
 """What views take, and the two tables all of them start from: readings (one row a reading of bytes) and moments.
 
-Invariants: views hold tables, never arrays; a reading that the twin made beside a real run is a prediction and never counts as observed.
+Invariants: views hold tables, never arrays; a prediction never counts as observed.
 A moment is the `seq` of a reading: what a viewer can stop at. All views of one recording share its moments.
 """
 
@@ -12,37 +12,14 @@ import altair as alt
 import polars as pl
 
 from kvlab.recording import Recording
-from kvlab.units import GIB, KIB, MIB
-
-PREDICTED = "twin"
-"""The source of predictions beside a real run; in a recording made by the twin alone its readings are what was observed."""
+from kvlab.recording.fold_bytes import MEANING
+from kvlab.recording.readings import observed
 
 READINGS = 2000
 """A chart of bytes draws at most this many readings."""
 
 MOMENTS = 120
 """A slider stops at most at this many moments."""
-
-OWNER_KINDS: dict[str, tuple[str, str]] = {
-    "weights": ("weights", "retained"),
-    "live": ("live", "retained"),
-    "live_logical": ("live", "logical"),
-    "counted": ("snapshots", "counted"),
-    "snapshots": ("snapshots", "retained"),
-    "pool": ("pool", "retained"),
-    "active": ("all", "active"),
-    "peak": ("all", "peak"),
-    "unattributed": ("unattributed", "active"),
-    "budget": ("budget", "counted"),
-}
-"""The columns of `readings`, each with the owner and the kind of bytes under which a recording keeps it."""
-
-
-def axis_unit(largest: float) -> tuple[str, int]:
-    """Return the unit for an axis up to `largest` bytes, and its size in bytes: GiB from 4 GiB, MiB from 1 MiB, else KiB."""
-    if largest >= 4 * GIB:
-        return "GiB", GIB
-    return ("MiB", MIB) if largest >= MIB else ("KiB", KIB)
 
 
 def largest(table: pl.DataFrame, name: str) -> float:
@@ -52,15 +29,12 @@ def largest(table: pl.DataFrame, name: str) -> float:
 
 
 def readings(recording: Recording) -> pl.DataFrame:
-    """Return observed readings in order: seq, request, phase, the columns of `OWNER_KINDS` in bytes (null when not read), `predicted` and `x`.
+    """Return observed readings in order: seq, request, phase, the fields of `fold_bytes.MEANING` in bytes (null when not read), `predicted` and `x`.
 
     `x` places a reading on an axis of requests: request r owns [r - 0.5, r + 0.5), its readings share that evenly.
     `predicted` is the twin's counted bytes, at the request's last reading. Above `READINGS` rows only each request's last reading stays.
     """
-    others = recording.bytes.filter(pl.col("source") != PREDICTED)
-    observed = others if others.height else recording.bytes
-    columns = [pl.col("value").filter((pl.col("owner") == owner) & (pl.col("kind") == kind)).last().alias(name) for name, (owner, kind) in OWNER_KINDS.items()]
-    table = observed.group_by("seq", "request", "phase", maintain_order=True).agg(*columns).sort("seq")
+    table = observed(recording.events.select("seq", "request", "phase", "kind", "source", *MEANING)).drop("kind", "source")
     if table.height > READINGS:
         table = table.group_by("request", maintain_order=True).last().select(table.columns)
         table = table.gather_every(-(-table.height // READINGS), offset=(table.height - 1) % -(-table.height // READINGS))

@@ -14,7 +14,7 @@ import pytest
 from kvlab.cli import lab, lab_startup
 from kvlab.cli.policy_choice import chosen_policy
 from kvlab.policy import Policy
-from kvlab.studies import bench_runner
+from kvlab.studies import bench_runner, machine
 from kvlab.studies.bench_runner import Bench, Speed
 
 Kvlab = Callable[..., Any]
@@ -46,7 +46,25 @@ def test_doctor_says_what_is_here(kvlab_says: Kvlab, tmp_path: Path, monkeypatch
     assert kvlab_says("doctor", "--json").json["models"] == [{"name": "some", "bytes": 3}]
     text = kvlab_says("doctor").out
     assert "BLAS" in text
+    assert f"{seen['system']} {seen['version']} {seen['architecture']}, {seen['cpus']} CPUs" in text
     assert "some, 3 B" in text
+
+
+def test_the_browser_that_a_user_names_goes_before_the_usual_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, usual = tmp_path / "mine", tmp_path / "bin" / "chromium"
+    usual.parent.mkdir()
+    for program in (mine, usual):
+        program.write_text("")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(usual.parent))
+    monkeypatch.setattr(machine, "MAC_BROWSERS", ())
+    monkeypatch.setenv(machine.CHROMIUM, str(mine))
+    assert machine.find_browser() == str(mine)
+    monkeypatch.setenv(machine.CHROMIUM, str(tmp_path / "not-there"))
+    assert machine.find_browser() == str(usual)
+    monkeypatch.delenv(machine.CHROMIUM)
+    usual.unlink()
+    assert machine.find_browser() is None
 
 
 def test_bench_fails_under_its_bar_and_only_then(kvlab_says: Kvlab, monkeypatch: pytest.MonkeyPatch) -> None:

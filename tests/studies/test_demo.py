@@ -8,7 +8,8 @@ import pytest
 import kvlab
 from kvlab.events import BytesRead, Matched, RequestClosed
 from kvlab.studies.demo import REPORT, Answers, demo
-from kvlab.studies.request_rows import RowsAsTheyCome, table, unit_for
+from kvlab.studies.request_rows import RowsAsTheyCome, table
+from kvlab.units import GIB, KIB, MIB, Unit, unit_for
 from kvlab.workloads import unrelated
 
 
@@ -68,9 +69,19 @@ def test_answers_are_kept_in_mind_without_storing_them() -> None:
     assert answers.texts == {2: "Paris."}
 
 
-@pytest.mark.parametrize(("largest", "unit"), [(0, "B"), (2**20, "KiB"), (2**25, "MiB"), (2**30 * 16, "MiB"), (2**35, "GiB")])
-def test_the_unit_suits_the_largest_figure(largest: int, unit: str) -> None:
-    assert unit_for(largest).name == unit
+@pytest.mark.parametrize(
+    ("largest", "unit"),
+    [(0, Unit("B", 1)), (4 * KIB, Unit("KiB", KIB)), (4 * MIB, Unit("MiB", MIB)), (4 * GIB - 1, Unit("MiB", MIB)), (4 * GIB, Unit("GiB", GIB))],
+)
+def test_the_unit_suits_the_largest_figure(largest: int, unit: Unit) -> None:
+    assert unit_for(largest) == unit
+
+
+def test_a_figure_in_a_unit_has_decimals_unless_it_is_in_bytes() -> None:
+    assert Unit("MiB", MIB).shown(3 * MIB // 2) == "1.50"
+    assert Unit("MiB", MIB).shown(3 * MIB // 2, decimals=1) == "1.5"
+    assert Unit("B", 1).shown(12) == "12"
+    assert Unit("B", 1).shown(None) == "-"
 
 
 def test_the_table_of_a_recording_has_a_row_a_request() -> None:

@@ -64,7 +64,7 @@ def test_a_moment_is_marked_by_a_rule(pair: Recording) -> None:
 
 def test_no_readings(empty: Recording) -> None:
     assert png_size(static.png(bytes_chart(empty)))[0] > 100
-    assert bytes_text(empty).startswith("bytes at each request's end, in KiB; weights 0 B, budget 0 B")
+    assert bytes_text(empty).startswith("bytes at each request's end, in B; weights 0 B, budget 0 B")
 
 
 def test_more_than_five_thousand_readings() -> None:

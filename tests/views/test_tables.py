@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from kvlab.units import GIB, KIB, MIB
+from kvlab.units import MIB
 from kvlab.views import tables
 
 if TYPE_CHECKING:
@@ -50,11 +50,6 @@ def test_moments_are_readings_and_the_last_one_stays(fifteen: Recording) -> None
 def test_nothing_was_recorded(empty: Recording) -> None:
     assert tables.readings(empty).height == 0
     assert tables.moments(empty).height == 0
-
-
-@pytest.mark.parametrize(("largest", "unit", "size"), [(0, "KiB", KIB), (MIB - 1, "KiB", KIB), (MIB, "MiB", MIB), (4 * GIB, "GiB", GIB)])
-def test_the_axis_takes_the_unit_that_suits_its_largest_figure(largest: int, unit: str, size: int) -> None:
-    assert tables.axis_unit(largest) == (unit, size)
 
 
 def test_last_bytes_skips_what_was_not_read() -> None:
