@@ -100,12 +100,13 @@ class Source:
         require_supported(chosen)
         manifest = Manifest.now(
             model=self.name,
-            origin=self._model.origin | ({"checked": True} if check else {}),
+            origin=self._model.origin,
             shape=self.shape,
             policy=chosen,
             workload=work.name,
             source=self.source,
             stored_text=store_text,
+            checked=check,
         )
         with Recorder(manifest, out=out, store_text=store_text) as recorder:
             runner = self._fresh(chosen, Checker() if check else None)
