@@ -21,15 +21,23 @@ def recording(parser: argparse.ArgumentParser) -> None:
 
 def policy(parser: argparse.ArgumentParser) -> None:
     """Add --policy, --set and --budget."""
-    parser.add_argument("--policy", metavar="VERSION", help="behave like this Ollama version (0.30.7 or later), `main` or `kvlab`")
+    parser.add_argument(
+        "--policy", metavar="NAME", help="main: the rules of today's upstream main (the default); kvlab: these, and eviction also when a request closes"
+    )
     parser.add_argument("--set", metavar="FIELD=VALUE", action="append", default=[], dest="choices", help="set one choice of the policy; may be repeated")
     parser.add_argument("--budget", metavar="BYTES", help="the cache's budget with its unit, such as 8GiB")
 
 
-def out(parser: argparse.ArgumentParser) -> None:
-    """Add --out and --store-text."""
+def out(parser: argparse.ArgumentParser, *, with_text: bool = True) -> None:
+    """Add --out, and --store-text unless the command's replies have no text."""
     parser.add_argument("--out", metavar="NAME.kvrec", help="keep the recording in this folder")
-    parser.add_argument("--store-text", action="store_true", help="keep prompts and answers in the recording")
+    parser.set_defaults(recording_folder=_out)
+    if with_text:
+        parser.add_argument("--store-text", action="store_true", help="keep prompts and answers in the recording")
+
+
+def _out(args: argparse.Namespace) -> str | None:
+    return args.out
 
 
 def as_json(parser: argparse.ArgumentParser) -> None:

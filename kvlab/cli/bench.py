@@ -9,12 +9,12 @@ from kvlab.cli.command import Arguments
 
 NAME = "bench"
 ABOUT = "speed, side by side: `runner` holds the instrumented runner against mlx_lm.stream_generate"
-EXAMPLE = "kvlab bench runner\nkvlab bench runner --rounds 3 --json"
+EXAMPLE = "kvlab bench\nkvlab bench runner --rounds 3 --json"
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("bench", choices=("runner",), help="what is measured")
+    parser.add_argument("bench", nargs="?", choices=("runner",), default="runner", help="what is measured (default: all there is, which is runner)")
     parser.add_argument("--model", metavar="MODEL", default="smollm2", help="smollm2 (the default), a local folder or an mlx-lm id")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="how often each side runs, in turn (default: 5)")
     arguments.as_json(parser)

@@ -20,25 +20,21 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     arguments.workload(parser)
     parser.add_argument("--layers", metavar="KINDS", help="layer kinds in layer order, such as recurrent,kv, at 1 byte a KV token and 10 a state")
     arguments.policy(parser)
-    parser.add_argument("--out", metavar="NAME.kvrec", help="keep the recording in this folder")
+    arguments.out(parser, with_text=False)
     arguments.as_json(parser)
 
 
 def run(args: Arguments) -> int:
     """Check and print; 1 when a rule does not hold."""
-    from kvlab.cli.result_json import result, violations
-    from kvlab.cli.result_text import result_text
-    from kvlab.diagnose import diagnose
+    from kvlab.cli.result_json import violations
+    from kvlab.cli.result_print import print_result
 
     workload = resolve(args.workload)
     twin = open_twin(workload, layers=args.layers)
     policy = chosen_policy(twin.policy, workload.policy, args.policy, args.choices, args.budget)
     recording = twin.run(workload, policy, out=args.out, progress=arguments.shows_progress(args), check=True)
-    findings = diagnose(recording, checked=True)
+    print_result(recording, as_json=args.json)
     broken = violations(recording)
-    if args.json:
-        arguments.print_json(result(recording, findings))
-    else:
-        print(result_text(recording, findings))
+    if not args.json:
         print(f"\n{'no rule was broken' if not broken else f'{len(broken)} violations'} in {len(workload)} requests")
     return 1 if broken else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from kvlab.cli.command import Arguments
 
@@ -14,6 +15,7 @@ EXAMPLE = "kvlab demo\nkvlab demo --out /tmp/first"
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--out", metavar="FOLDER", default=".", help="where demo.kvrec and demo.html are written (default: here)")
+    parser.set_defaults(recording_folder=_recording_folder)
 
 
 def run(args: Arguments) -> int:
@@ -22,3 +24,9 @@ def run(args: Arguments) -> int:
 
     demo(args.out)
     return 0
+
+
+def _recording_folder(args: Arguments) -> str:
+    from kvlab.studies.demo import RECORDING
+
+    return str(Path(args.out) / RECORDING)

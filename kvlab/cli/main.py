@@ -10,9 +10,9 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
-from typing import cast
+from typing import Any, cast
 
+from kvlab.cli import interrupted
 from kvlab.cli.command import Command
 from kvlab.errors import KvlabError
 
@@ -30,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as leaving:
         # argparse leaves after --help, --version and a wrong use, each with its code
         return leaving.code if isinstance(leaving.code, int) else 2
+    before = interrupted.which_folder(args)
     try:
         code = cast("int", args.run(args))
         sys.stdout.flush()
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"kvlab: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("kvlab: interrupted; what was recorded until here is kept", file=sys.stderr)
+        print(f"kvlab: {interrupted.told(args, before)}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # the reader has left; nothing may be written there any more, not even when Python ends
@@ -53,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
         description="Look inside the prefix cache of a local LLM: real models, every byte with an owner, a verdict.",
         epilog="Begin with: kvlab demo",
     )
-    whole.add_argument("--version", action="version", version=f"kvlab {_version()}")
+    whole.add_argument("--version", action=_Version, nargs=0, help="show kvlab's version and leave")
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         command = cast("Command", importlib.import_module(f"kvlab.cli.{name}"))
@@ -70,8 +71,11 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
-def _version() -> str:
-    try:
-        return metadata.version("kvlab")
-    except metadata.PackageNotFoundError:
-        return "of a folder that is not installed"
+class _Version(argparse.Action):
+    # looked up only when it is asked for: what knows it is slow to import
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from kvlab.recording import computer
+
+        print(f"kvlab {computer.version_of('kvlab') or 'of a folder that is not installed'}")
+        parser.exit()

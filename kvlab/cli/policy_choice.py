@@ -1,33 +1,50 @@
 """The policy that a user chose, from the flags, the workload and the model's default.
 
 Later ones win: the model's default, the workload's choices, the version of `--policy`, `--set`, `--budget`. So the single
-choices of a case stay when `--policy` changes its version.
+choices of a case stay when `--policy` changes its version. What this version's engine does not follow is refused here, before
+a model is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvlab.errors import BadValue
 from kvlab.policy import Policy
 from kvlab.units import parse_bytes
 
+KVLAB = "kvlab"
+"""What `--policy` calls our own best choices; every other name is upstream's."""
 
-def chosen_policy(default: Policy, workload: dict[str, Any], version: str | None, choices: Sequence[str], budget: str | None) -> Policy:
+
+def chosen_policy(default: Policy, workload: Mapping[str, Any], version: str | None, choices: Sequence[str], budget: str | None) -> Policy:
     """Return the policy to run under.
 
     Raises:
-        BadValue: a version, field or value that no policy has.
+        BadValue: a version, field or value that no policy has, or that this version's engine does not follow.
     """
-    single = {name: mine for name, (mine, _) in default.diff(Policy()).items()} | workload
-    of_workload = str(single.pop("version", "main"))
-    named = version or of_workload
-    base = Policy.kvlab() if named == "kvlab" else Policy.ollama(named)
-    single |= dict(_pair(choice) for choice in choices)
+    from kvlab.cache.supported import require_supported
+
+    asked = dict(workload) if version is None else {**workload, "version": version}
+    if asked.get("version") == KVLAB:
+        del asked["version"]
+        default = Policy.kvlab().replace(prefill_chunk=default.prefill_chunk)
+    single: dict[str, Any] = dict(_pair(choice) for choice in choices)
     if budget is not None:
         single["budget_bytes"] = parse_bytes(budget)
-    return base.replace(**single)
+    policy = default.amended(asked).replace(**single)
+    try:
+        require_supported(policy)
+    except BadValue as error:
+        if "version" not in asked:
+            raise
+        raise BadValue(
+            what=f"{error.what}, as version {asked['version']} does",
+            why=error.why,
+            hint="run it under --policy main, with the single choices that matter set by --set",
+        ) from error
+    return policy
 
 
 def _pair(choice: str) -> tuple[str, str]:

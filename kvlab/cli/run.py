@@ -26,21 +26,14 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: Arguments) -> int:
     """Run it and print."""
-    workload = resolve(args.workload)
-    # a wrong flag is told before a model is opened
-    from kvlab.policy import Policy
-
-    chosen_policy(Policy(), workload.policy, args.policy, args.choices, args.budget)
     import kvlab
-    from kvlab.cli.result_json import result
-    from kvlab.cli.result_text import result_text
+    from kvlab.cli.result_print import print_result
 
+    workload = resolve(args.workload)
+    # a choice that cannot be followed is told before a model is opened or fetched
+    chosen_policy(kvlab.Policy(), workload.policy, args.policy, args.choices, args.budget)
     lab = kvlab.open(args.model, accept_licence=args.accept_licence)
     policy = chosen_policy(lab.policy, workload.policy, args.policy, args.choices, args.budget)
     recording = lab.run(workload, policy, store_text=args.store_text, out=args.out, progress=arguments.shows_progress(args))
-    findings = kvlab.diagnose(recording)
-    if args.json:
-        arguments.print_json(result(recording, findings))
-    else:
-        print(result_text(recording, findings))
+    print_result(recording, as_json=args.json)
     return 0

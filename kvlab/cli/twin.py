@@ -26,17 +26,11 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: Arguments) -> int:
     """Run it and print."""
-    import kvlab
-    from kvlab.cli.result_json import result
-    from kvlab.cli.result_text import result_text
+    from kvlab.cli.result_print import print_result
 
     workload = resolve(args.workload)
     twin = open_twin(workload, shape=args.shape)
     policy = chosen_policy(twin.policy, workload.policy, args.policy, args.choices, args.budget)
     recording = twin.run(workload, policy, store_text=args.store_text, out=args.out, progress=arguments.shows_progress(args))
-    findings = kvlab.diagnose(recording)
-    if args.json:
-        arguments.print_json(result(recording, findings))
-    else:
-        print(result_text(recording, findings))
+    print_result(recording, as_json=args.json)
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,8 +15,11 @@ import pytest
 
 import kvlab
 from kvlab.cli.main import COMMANDS
+from kvlab.models import cache_folder, package_client
+from kvlab.models.known import KNOWN
 from kvlab.shape import LayerGroup, Shape
 from kvlab.workloads import unrelated
+from tests.models.conftest import FakeClient
 
 Kvlab = Callable[..., Any]
 
@@ -23,7 +27,8 @@ Kvlab = Callable[..., Any]
 def fails(said: Any, code: int, *words: str) -> None:
     assert said.code == code
     assert said.out == ""
-    what, why, hint = said.err.rstrip("\n").split("\n")
+    *bars, what, why, hint = said.err.rstrip("\n").split("\n")
+    assert all(bar.startswith("\r") for bar in bars), "progress bars may stand above"
     assert what.startswith("kvlab: ")
     assert why.startswith("  why: ")
     assert hint.startswith("  do:  ")
@@ -39,6 +44,15 @@ def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("a model was opened")
 
     monkeypatch.setattr(kvlab, "open", opened)
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeClient:
+    """An empty cache folder and a package client that needs no network."""
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "cache"))
+    fake = FakeClient(tmp_path / "calls")
+    monkeypatch.setattr(package_client, "command", fake.command)
+    return fake
 
 
 @pytest.fixture
@@ -76,6 +90,10 @@ def test_wrong_use_is_2(kvlab_says: Kvlab, words: list[str]) -> None:
         (["--budget", "-1"], ("'-1'",)),
         (["--policy", "0.12.0"], ("0.12.0", "0.30.7")),
         (["--policy", "latest"], ("latest",)),
+        (["--policy", "0.30.8"], ("0.30.8", "this version's engine follows")),
+        (["--policy", "0.33.0"], ("0.33.0", "this version's engine follows")),
+        (["--set", "store=whole_entry_lru"], ("store=whole_entry_lru", "this version's engine follows")),
+        (["--set", "version=0.30.8"], ("'version'",)),
         (["--set", "capture_grid"], ("'capture_grid'", "=")),
         (["--set", "captur_grid=8"], ("'captur_grid'",)),
         (["--set", "capture_grid=0"], ("capture_grid", "0")),
@@ -85,6 +103,31 @@ def test_wrong_use_is_2(kvlab_says: Kvlab, words: list[str]) -> None:
 def test_a_flag_that_cannot_be_used_is_told_before_a_model_is_opened(kvlab_says: Kvlab, flags: list[str], words: tuple[str, ...]) -> None:
     for command in ("run", "twin", "check"):
         fails(kvlab_says(command, "unrelated:2", *(f"{flags[0]}={flags[1]}",)), 2, *words)
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_case_under_rules_that_this_engine_does_not_follow_is_told_before_a_model_is_opened(kvlab_says: Kvlab, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"id": "mine", "policy": {"version": "0.33.0"}, "workload": [{"tokens": [1, 2]}]}))
+    for command in ("run", "twin", "check"):
+        fails(kvlab_says(command, path), 2, "as version 0.33.0 does", "this version's engine follows")
+    assert kvlab_says("check", path, "--policy", "main").code == 0
+
+
+def test_help_offers_no_policy_that_is_refused(kvlab_says: Kvlab) -> None:
+    for command in ("run", "twin", "check"):
+        assert not re.search(r"\d\.\d+\.\d", kvlab_says(command, "--help").out)
+
+
+def test_no_network_on_first_use_is_2_and_says_where_to_put_the_file(kvlab_says: Kvlab, client: FakeClient) -> None:
+    client.words = ("fail", "Temporary failure in name resolution")
+    fails(kvlab_says("run", "repeat:2"), 2, "there is no network", KNOWN["smollm2"].file.name)
+    assert client.called == 1
+
+
+def test_a_download_with_a_wrong_checksum_is_3(kvlab_says: Kvlab, client: FakeClient) -> None:
+    fails(kvlab_says("run", "repeat:2"), 3, "wrong checksum", KNOWN["smollm2"].file.sha256)
+    assert client.called == 1
 
 
 @pytest.mark.usefixtures("no_model")

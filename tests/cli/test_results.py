@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,13 @@ import kvlab
 from kvlab.cli.result_json import result, violations
 from kvlab.diagnose import diagnose
 from kvlab.events import BytesRead, Event, Matched, RequestClosed, WrongPositions
+from kvlab.lab.lab import Lab
+from kvlab.models.mlx_model import MLXModel
+from kvlab.models.tiny import random_llama
+from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recording
 from kvlab.shape import LayerGroup, Shape
+from kvlab.studies import machine
 from kvlab.workloads import unrelated
 
 Kvlab = Callable[..., Any]
@@ -99,22 +105,56 @@ def test_run_uses_the_model_it_was_told(kvlab_says: Kvlab, monkeypatch: pytest.M
     assert asked[1] == ("smollm2", False)
 
 
-def test_what_the_user_interrupted_is_kept(kvlab_says: Kvlab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    twin = kvlab.twin("smollm2")
-    stepped = twin._stepped
+@pytest.fixture
+def interrupted_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`kvlab run` opens a small real model; the user interrupts it in the second forward of the third prompt."""
+    prefill = MLXModel.prefill
+    model = random_llama()
+    forwards = itertools.count(1)
 
-    def interrupted(runner: Any, request: Any, predict: Any) -> Any:
-        if request.label == "question 3":
+    def interrupted(tokens: Any) -> None:
+        if next(forwards) == 2 * 3:
             raise KeyboardInterrupt
-        yield from stepped(runner, request, predict)
+        prefill(model, tokens)
 
-    monkeypatch.setattr(twin, "_stepped", interrupted)
-    monkeypatch.setattr(kvlab, "twin", lambda _shape: twin)
+    monkeypatch.setattr(model, "prefill", interrupted)
+    monkeypatch.setattr(kvlab, "open", lambda *_, **__: Lab(model, Policy()))
+
+
+@pytest.mark.usefixtures("interrupted_model")
+def test_what_was_recorded_before_the_user_interrupted_a_prefill_is_kept(kvlab_says: Kvlab, tmp_path: Path) -> None:
     out = tmp_path / "cut.kvrec"
-    said = kvlab_says("twin", "unrelated:5", "--out", out)
+    said = kvlab_says("run", "unrelated:5", "--out", out, "--json")
     assert said.code == 130
-    assert "interrupted" in said.err
-    assert kvlab.load(out).requests.height == 2
+    assert said.out == ""
+    assert said.err == f"kvlab: interrupted; what was recorded until here is in {out}\n"
+    recording = kvlab.load(out)
+    assert not recording.complete
+    assert recording.requests.get_column("stop").to_list() == ["limit", "limit", "cancelled"]
+    assert recording.events.filter(request=3, kind="chunk_ran").height == 1
+    assert kvlab_says("diagnose", out).code == 0
+
+
+@pytest.mark.usefixtures("interrupted_model")
+def test_an_interrupted_run_without_a_folder_says_that_nothing_is_kept(kvlab_says: Kvlab) -> None:
+    assert kvlab_says("run", "unrelated:5", "--json").err == "kvlab: interrupted; nothing was kept, --out NAME.kvrec keeps what is recorded\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(("run", "repeat:2"), "interrupted before anything was recorded"), (("demo",), "interrupted before anything was recorded"), (("doctor",), "interrupted")],
+)
+def test_an_earlier_recording_is_not_taken_for_what_was_interrupted(
+    kvlab_says: Kvlab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    kvlab.twin("smollm2").run(unrelated(1), out="demo.kvrec", progress=False)
+    monkeypatch.setattr(kvlab, "open", interrupted)
+    monkeypatch.setattr(machine, "look", interrupted)
+    assert kvlab_says(*words, *(("--out", "demo.kvrec") if words[0] == "run" else ())).err == f"kvlab: {said}\n"
 
 
 def test_live_buffers_counted_by_the_budget_are_not_paged_out() -> None:

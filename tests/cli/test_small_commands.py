@@ -13,6 +13,7 @@ import pytest
 
 from kvlab.cli import lab, lab_startup
 from kvlab.cli.policy_choice import chosen_policy
+from kvlab.errors import BadValue
 from kvlab.policy import Policy
 from kvlab.studies import bench_runner, machine
 from kvlab.studies.bench_runner import Bench, Speed
@@ -28,8 +29,11 @@ def test_later_choices_win_and_single_ones_stay() -> None:
     default = Policy(prefill_chunk=128)
     assert chosen_policy(default, {}, None, [], None) == default
     of_case = {"version": "0.32.7", "budget_bytes": 60, "prefill_chunk": 9}
-    assert chosen_policy(default, of_case, None, [], None) == Policy.ollama("0.32.7").replace(budget_bytes=60, prefill_chunk=9)
+    with pytest.raises(BadValue, match="the policy asks for"):
+        chosen_policy(default, of_case, None, [], None)
     assert chosen_policy(default, of_case, "main", [], None) == Policy(budget_bytes=60, prefill_chunk=9)
+    assert chosen_policy(default, {"budget_bytes": 60}, None, [], None) == Policy(budget_bytes=60, prefill_chunk=128)
+    assert chosen_policy(default, {"budget_bytes": 60}, "main", [], None) == Policy(budget_bytes=60, prefill_chunk=128)
     assert chosen_policy(default, of_case, "main", ["budget_bytes=1KiB"], "2KiB").budget_bytes == 2048
     assert chosen_policy(default, {}, "kvlab", [], None) == Policy.kvlab().replace(prefill_chunk=128)
 
@@ -69,8 +73,9 @@ def test_the_browser_that_a_user_names_goes_before_the_usual_ones(tmp_path: Path
 
 def test_bench_fails_under_its_bar_and_only_then(kvlab_says: Kvlab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_runner, "measure", lambda *_, **__: bench(1.0, 0.96))
-    said = kvlab_says("bench", "runner", "--json")
+    said = kvlab_says("bench", "--json")
     assert said.code == 0
+    assert said.json["bench"] == "runner"
     assert said.json["ratio"] == pytest.approx(0.96)
     assert said.json["passed"] is True
     monkeypatch.setattr(bench_runner, "measure", lambda *_, **__: bench(1.0, 0.94))

@@ -1,0 +1,33 @@
+"""What is told when the user interrupts a command: whether something of it is kept, and where.
+
+A command that records says with the argument default `recording_folder` (a function of the arguments) where its recording is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def which_folder(args: argparse.Namespace) -> int | None:
+    """Return a number for the folder that now stands where the command keeps its recording; a new recording there has another one."""
+    folder = _place(args)
+    try:
+        return Path(folder).expanduser().stat().st_ino if folder else None
+    except OSError:
+        return None
+
+
+def told(args: argparse.Namespace, before: int | None) -> str:
+    """Return the words; `before` is what `which_folder` returned before the command began."""
+    if "recording_folder" not in args:
+        return "interrupted"
+    if not _place(args):
+        return "interrupted; nothing was kept, --out NAME.kvrec keeps what is recorded"
+    if which_folder(args) in (None, before):
+        return "interrupted before anything was recorded"
+    return f"interrupted; what was recorded until here is in {_place(args)}"
+
+
+def _place(args: argparse.Namespace) -> str | None:
+    return args.recording_folder(args) if "recording_folder" in args else None
