@@ -1,7 +1,6 @@
 """Errors a user can cause: what happened (with the value), why, and what to do.
 
-The command line prints these three lines and no traceback, and leaves with `exit_code`:
-1 a check failed, 2 wrong use, 3 an input that cannot be read.
+The command line prints these three lines and no traceback, and leaves with `exit_code`: 2 wrong use, 3 an input that cannot be read.
 """
 
 from __future__ import annotations
@@ -38,9 +37,3 @@ class UnreadableInput(KvlabError):
     """A file or recording that cannot be read, or a folder that cannot be written (exit code 3)."""
 
     exit_code = 3
-
-
-class CheckFailed(KvlabError):
-    """An invariant or an expected outcome does not hold (exit code 1)."""
-
-    exit_code = 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 PRIVATE_COLUMNS = ("token", "text")
 """Columns that hold prompts or answers: stored only when the user asks."""
@@ -405,8 +405,3 @@ class Log:
         while self._events:
             events, self._events = self._events, []
             yield from events
-
-
-def row(event: Event) -> dict[str, Any]:
-    """Return an event as a row of the table of events: its own fields and its kind."""
-    return {"kind": event.kind} | {item.name: getattr(event, item.name) for item in fields(event)}
