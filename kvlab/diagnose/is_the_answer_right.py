@@ -25,7 +25,7 @@ def was_checked(recording: Recording) -> bool:
     if not recording.events.filter(pl.col("kind") == WrongPositions.kind).is_empty():
         return True
     found = not recording.events.filter(pl.col("kind") == Violation.kind).is_empty()
-    return recording.manifest.source == "twin" and (found or recording.manifest.checked or bool(recording.manifest.origin.get("checked")))
+    return recording.manifest.source == "twin" and (found or recording.manifest.checked)
 
 
 def is_the_answer_right(recording: Recording, *, checked: bool | None = None) -> Finding:
