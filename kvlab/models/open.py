@@ -1,6 +1,5 @@
 """Opens a model by name: a known one, a local folder, or an id that mlx-lm loads."""
 
-# pyright: standard
 from __future__ import annotations
 
 import difflib
