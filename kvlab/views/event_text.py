@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import fields
 
 from kvlab.events import Event
+from kvlab.recording.fold_bytes import MEANING
 from kvlab.units import binary
 
-BYTES = frozenset({"weights", "live_logical", "live", "counted", "retained", "snapshots", "pool", "active", "unattributed", "peak", "budget", "freed"})
+BYTES = frozenset({*MEANING, "retained", "freed", "outside"})
 """Fields that are bytes: printed with a unit."""
 
 PLACES = frozenset({"node", "start", "end"})

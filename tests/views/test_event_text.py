@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kvlab.events import Allocated, BytesRead, ChunkRan, Matched, NodeBorn, TokenOut
+from kvlab.events import Allocated, BytesRead, ChunkRan, Loaded, Matched, NodeBorn, TokenOut
 from kvlab.units import MIB
 from kvlab.views.event_text import event_text
 
@@ -28,3 +28,7 @@ def test_no_seconds() -> None:
 
 def test_text_is_quoted() -> None:
     assert event_text(TokenOut(seq=9, token=12, text=" Paris")) == "   9  token_out        token=12 text=' Paris'"
+
+
+def test_bytes_that_others_hold_have_their_unit() -> None:
+    assert event_text(Loaded(seq=3, weights=MIB, outside=8)) == "   3  loaded           weights=1.00\u00a0MiB outside=8\u00a0B"
