@@ -1,4 +1,8 @@
-"""Token keys as packed bytes: four bytes a token, so that equal runs are compared by one call and an edge costs four bytes a token."""
+"""Token keys as packed bytes, so that equal runs are compared by one call: four bytes a token, or eight for a pair of neighbours.
+
+With a look-ahead of 1 (a draft layer reads the next token too) the key of a position is the pair (its token, the next one), and
+the last token has no key yet: a prompt then agrees with the trie on one position less than on tokens.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +14,51 @@ import numpy as np
 from kvlab.errors import BadValue
 
 WIDTH = 4
-"""Bytes of one key."""
+"""Bytes of one key without look-ahead."""
 
 
-def to_keys(tokens: Iterable[int]) -> bytes:
-    """Pack token ids into keys.
+def width_of(look_ahead: int) -> int:
+    """Return the bytes of one key: four for the token and four for each token that it looks ahead.
 
     Raises:
-        BadValue: an id does not fit 32 bits.
+        BadValue: `look_ahead` is neither 0 nor 1.
     """
+    if look_ahead not in (0, 1):
+        raise BadValue(what=f"a look-ahead of {look_ahead} has no keys", why="a key holds one token, or a token and the next", hint="use 0 or 1")
+    return WIDTH * (1 + look_ahead)
+
+
+def to_keys(tokens: Iterable[int], look_ahead: int = 0) -> bytes:
+    """Pack token ids into keys: N tokens give N keys, with a look-ahead of 1 one less (none for none).
+
+    Raises:
+        BadValue: an id does not fit 32 bits, or `look_ahead` is neither 0 nor 1.
+    """
+    width = width_of(look_ahead)
     try:
-        return array("i", tokens).tobytes()
+        packed = array("i", tokens)
     except OverflowError:
         raise BadValue(
             what="a token id does not fit 32 bits",
             why="the trie keeps four bytes a token",
             hint="give token ids below 2**31",
         ) from None
+    if width == WIDTH:
+        return packed.tobytes()
+    alone = np.frombuffer(packed, dtype=np.int32) if packed else np.empty(0, dtype=np.int32)
+    return np.stack((alone[:-1], alone[1:]), axis=1).tobytes()
 
 
-def agreeing(keys: bytes, at: int, edge: bytes, stop: int) -> int:
-    """Return how many leading tokens of `edge` equal those of `keys` from token `at`, never reading `keys` past token `stop`."""
-    room = min(len(edge) // WIDTH, stop - at)
-    ours = np.frombuffer(keys, dtype=np.int32, count=room, offset=at * WIDTH)
-    differs = ours != np.frombuffer(edge, dtype=np.int32, count=room)
+def first_key(edge: bytes, width: int = WIDTH) -> int:
+    """Return the first key of an edge."""
+    return int.from_bytes(edge[:width], "little", signed=True)
+
+
+def agreeing(keys: bytes, at: int, edge: bytes, stop: int, width: int = WIDTH) -> int:
+    """Return how many leading keys of `edge` equal those of `keys` from key `at`, never reading `keys` past key `stop`."""
+    room = min(len(edge) // width, stop - at)
+    kind = np.int32 if width == WIDTH else np.int64
+    ours = np.frombuffer(keys, dtype=kind, count=room, offset=at * width)
+    differs = ours != np.frombuffer(edge, dtype=kind, count=room)
     first = int(differs.argmax()) if room else 0
     return first if room and differs[first] else room

@@ -1,13 +1,11 @@
 """Node: one edge of the trie and what is kept at its end.
 
-Invariants: `start` = `end` - tokens of the edge = the parent's `end`; only the root has no parent and an empty edge.
+Invariants: `start` = the parent's `end`, and the edge has a key for each of its `tokens`; only the root has no parent and an empty edge.
 """
 
 from __future__ import annotations
 
 from typing import Any
-
-from kvlab.trie.keys import WIDTH
 
 
 class Node:
@@ -19,7 +17,8 @@ class Node:
         children: The nodes below, by the first key of their edge.
         sibling: Another child of the same parent with the same first key: only a damaged trie has one.
         edge: The keys of its tokens, packed.
-        end: Token offset at which the edge ends.
+        start: Token offset at which its edge begins.
+        end: Token offset at which it ends.
         user: An explicit restore point; it resists compaction, not eviction.
         used: When it was last used, on the cache's own clock.
         active: It lies on the active path.
@@ -28,7 +27,7 @@ class Node:
         queued: Its key in the eviction queue; None when not queued.
     """
 
-    __slots__ = ("active", "children", "counted", "edge", "end", "id", "parent", "queued", "sibling", "snapshots", "used", "user")
+    __slots__ = ("active", "children", "counted", "edge", "end", "id", "parent", "queued", "sibling", "snapshots", "start", "used", "user")
 
     def __init__(self, number: int, parent: Node | None, edge: bytes, end: int) -> None:
         self.id = number
@@ -36,9 +35,11 @@ class Node:
         self.children: dict[int, Node] = {}
         self.sibling: Node | None = None
         self.edge = edge
+        self.start = 0 if parent is None else parent.end
         self.end = end
         self.user = False
-        self.used = 0
+        # a new node is as recent as what it hangs on, until it is used itself
+        self.used = 0 if parent is None else parent.used
         self.active = False
         self.snapshots: list[Any] = []
         self.counted = 0
@@ -47,12 +48,7 @@ class Node:
     @property
     def tokens(self) -> int:
         """Tokens of its edge."""
-        return len(self.edge) // WIDTH
-
-    @property
-    def start(self) -> int:
-        """Token offset at which its edge begins."""
-        return self.end - len(self.edge) // WIDTH
+        return self.end - self.start
 
     def __repr__(self) -> str:
         return f"Node {self.id} [{self.start}, {self.end})"
