@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 from kvlab.cache.prefix import PrefixCache
 from kvlab.cache.session import Session
 from kvlab.events import Log, Violation, WrongPositions
-from kvlab.layers.spans import Run, Runs
+from kvlab.layers.spans import Run, Runs, length
 from kvlab.trie import Node, to_keys
 from kvlab.trie.keys import agreeing
 
@@ -86,7 +86,8 @@ class Checker:
                     log.append(Violation(rule="restored_right", message=f"{layer.kind} positions [{start}, {end}) belong to request {owner}"))
 
     def _wrong(self, runs: Runs, session: Session) -> Iterator[tuple[int, int, int]]:
-        at = 0
+        # A window holds the last positions only.
+        at = session.cached - length(runs)
         for run in runs:
             end = at + run.end - run.start
             right = self._right(run, at, session)

@@ -35,11 +35,14 @@ class Paging:
         return [None] * len(self._layers)
 
     def switch(self, path: ActivePath, found: Match) -> str:
-        """Bring all layers as far along `found` as they can go. Return the kind of layer that refused; "" when none did."""
+        """Bring all layers as far along `found` as they can go.
+
+        Return the kind of layer that refused, or of the first whose state can be restored at few places only; "" when there is none.
+        """
         self._rewind(min(path.shared_end(found.path), found.matched))
         refused = self._page_in(found)
         self._align()
-        return refused
+        return refused or next((layer.kind for layer in self._layers if not layer.rewinds), "")
 
     def page_out(self, node: Node) -> None:
         """Capture the layers that `node` lacks; they rest at its end."""

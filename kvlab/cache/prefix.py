@@ -21,7 +21,7 @@ from kvlab.cache.session import Session
 from kvlab.cache.supported import require_supported
 from kvlab.cache.victims import Victims
 from kvlab.events import BytesRead, Event, Evicted, Matched
-from kvlab.layers import Book, KVLayers, Layer, Store
+from kvlab.layers import Book, Layer, Store, layers_for
 from kvlab.policy import Policy
 from kvlab.trie import WIDTH, Match, Node, Trie, descend, to_keys
 
@@ -44,7 +44,7 @@ class PrefixCache:
         self.emit = emit
         self.ledger = ledger
         self.book = Book(ledger, emit)
-        self.layers: list[Layer] = [KVLayers(group, store, policy, self.book) for group, store in enumerate(stores)]
+        self.layers: list[Layer] = layers_for(stores, policy, self.book)
         self.paging = Paging(self.layers, self.book, policy, emit)
         self.trie = Trie(emit)
         self.trie.root.snapshots = self.paging.no_snapshots()
@@ -156,7 +156,7 @@ class PrefixCache:
     def read_bytes(self, phase: str) -> BytesRead:
         """Write down every owner's bytes at this moment."""
         self.ledger.see_live(self.live_bytes)
-        logical = sum(layer.offset * layer.store.group.bytes_per_token for layer in self.layers)
+        logical = sum(layer.store.live_logical() for layer in self.layers)
         return self.ledger.read(phase, live_logical=logical, counted=self.counted, budget=self.policy.budget_bytes, nodes=self.trie.nodes)
 
     def _follow(self, found: Match) -> None:

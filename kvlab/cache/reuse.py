@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 
-def reason_for(matched: int, cached: int, tokens: int, refused: str, *, gone: bool) -> tuple[str, str]:
-    """Return the reason, and the kind of layer that limited the restore ("" when none did).
+def reason_for(matched: int, cached: int, tokens: int, limiting: str, *, gone: bool) -> tuple[str, str]:
+    """Return the reason, and the kind of layer that limited the restore ("" when none did): `limiting` is the one that refused or lacked a state.
 
     `gone` says that the prompt would have gone on into a branch that was evicted.
     """
     if cached < min(matched, tokens - 1):
-        return ("refused_by_layer", refused) if refused else ("reuse_limited_by_restore_point", "")
+        return "reuse_limited_by_restore_point", limiting
     if gone:
         return "evicted", ""
     return ("reused_in_full" if matched else "nothing_shared"), ""

@@ -61,6 +61,8 @@ class Session:
             layer.will_write(tokens)
         try:
             yield
+            for layer in self._cache.layers:
+                layer.wrote(tokens)
         except BaseException:
             for layer in self._cache.layers:
                 layer.take_back(offset)

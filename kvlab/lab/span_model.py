@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from kvlab.allocator import Reading
-from kvlab.errors import NotAvailable
+from kvlab.layers import KV_KINDS
 from kvlab.layers.spans_kv import SpanKVStore
+from kvlab.layers.spans_state import SpanStateStore
 from kvlab.shape import LayerGroup, Shape
 from kvlab.workloads.request import Request, Sampling
 from kvlab.workloads.streams import FIRST_REPLY, Fresh
@@ -64,7 +65,7 @@ class SpanModel:
         self.name = shape.name
         self.shape = shape
         self.stop_tokens: frozenset[int] = frozenset()
-        self.stores = [_store(group, shape) for group in shape.groups]
+        self.stores = [store_for(group) for group in shape.groups if group.kind != "stateless"]
         self.meter = SpanMeter(shape.weights_bytes)
         self.origin = {"shape": shape.name}
         self._fresh = Fresh(FIRST_REPLY)
@@ -96,11 +97,6 @@ class SpanModel:
         return next(self._replies)
 
 
-def _store(group: LayerGroup, shape: Shape) -> SpanKVStore:
-    if group.kind != "kv":
-        raise NotAvailable(
-            what=f"layers {group.layers[0]}.. of {shape.name} are of kind {group.kind}",
-            why="this version's twin knows full attention (kv) only",
-            hint="use a shape whose layers are all kv, for example smollm2",
-        )
-    return SpanKVStore(group)
+def store_for(group: LayerGroup) -> SpanKVStore | SpanStateStore:
+    """Return the store of one layer group."""
+    return SpanKVStore(group) if group.kind in KV_KINDS else SpanStateStore(group)

@@ -43,11 +43,11 @@ class Book:
         self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state="lazy"))
         return snapshot
 
-    def take_owned(self, group: int, kind: str, start: int, end: int, data: Any, counted: int, retained: int) -> Snapshot:
-        """Open a snapshot that owns `data`."""
-        snapshot = self._opened(group, start, end, "owned")
+    def take(self, group: int, kind: str, start: int, end: int, *, state: str, data: Any, counted: int, retained: int) -> Snapshot:
+        """Open a snapshot that holds `data`: `owned`, or a `view` of a bigger buffer."""
+        snapshot = self._opened(group, start, end, state)
         snapshot.data, snapshot.counted, snapshot.retained = data, counted, retained
-        self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state="owned", counted=counted, retained=retained))
+        self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state=state, counted=counted, retained=retained))
         self._ledger.take_snapshot(UNPLACED, retained)
         return snapshot
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from kvlab.layers.book import Book
 from kvlab.layers.snapshot import Snapshot
-from kvlab.layers.storage import Store
+from kvlab.layers.storage import KVStore
 from kvlab.policy import Policy
 
 
@@ -19,19 +19,19 @@ class KVLayers:
     """One group of full-attention layers.
 
     Attributes:
-        kind: The layer kind.
+        kind: kv or draft_kv.
         store: Their live buffers.
         lazies: Snapshots that are still an index into the live buffers.
     """
 
-    kind = "kv"
     rewinds = True
 
-    __slots__ = ("_all_lazy_end", "_book", "_eager", "_every_append", "_group", "_rewound", "lazies", "store")
+    __slots__ = ("_all_lazy_end", "_book", "_eager", "_every_append", "_group", "_rewound", "kind", "lazies", "store")
 
-    def __init__(self, group: int, store: Store, policy: Policy, book: Book) -> None:
+    def __init__(self, group: int, store: KVStore, policy: Policy, book: Book) -> None:
         self._group = group
         self.store = store
+        self.kind = store.group.kind
         self._book = book
         self._every_append = policy.copy_before_overwrite == "every_append"
         self._eager = policy.snapshots == "eager"
@@ -51,6 +51,10 @@ class KVLayers:
             start = self.store.offset
             if self._all_lazy_end > start:
                 self._copy_out(start, start + tokens)
+
+    def wrote(self, tokens: int) -> None:
+        """A forward wrote `tokens`."""
+        self.store.wrote(tokens)
 
     def snapshot(self, start: int) -> Snapshot | None:
         """Return a snapshot of [start, offset); None when that is empty."""
@@ -154,7 +158,9 @@ class KVLayers:
         return snapshot
 
     def _owned(self, start: int, end: int, data: object) -> Snapshot:
-        return self._book.take_owned(self._group, self.kind, start, end, data, self._bytes(start, end), self.store.retained(data))
+        return self._book.take(
+            self._group, self.kind, start, end, state="owned", data=data, counted=self._bytes(start, end), retained=self.store.retained(data)
+        )
 
     def _bytes(self, start: int, end: int) -> int:
         return (end - start) * self.store.group.bytes_per_token

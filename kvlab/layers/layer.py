@@ -41,6 +41,10 @@ class Layer(Protocol):
         """Get ready for a write of `tokens` at the offset."""
         ...
 
+    def wrote(self, tokens: int) -> None:
+        """Note that a forward wrote `tokens`."""
+        ...
+
     def snapshot(self, start: int) -> Snapshot | None:
         """Return a snapshot of [start, offset); None when it would hold nothing."""
         ...

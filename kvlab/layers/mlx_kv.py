@@ -77,6 +77,13 @@ class MLXKVStore:
         """Return the bytes of the buffers that an owned copy keeps alive."""
         return mx.get_array_buffer_size(data)
 
+    def live_logical(self) -> int:
+        """Return the bytes of the live slots up to the offset."""
+        return self.offset * self.group.bytes_per_token
+
+    def wrote(self, tokens: int) -> None:
+        """The buffers keep their own offset."""
+
     def live_retained(self) -> int:
         """Return the bytes of the buffers that the live contents keep alive."""
         return mx.get_array_buffer_size([(cache.keys, cache.values) for cache in self.caches if cache.keys is not None])

@@ -70,6 +70,13 @@ class SpanKVStore:
         """Return the bytes an owned copy takes."""
         return length(data) * self.group.bytes_per_token
 
+    def live_logical(self) -> int:
+        """Return the bytes of the live slots up to the offset."""
+        return self.offset * self.group.bytes_per_token
+
+    def wrote(self, tokens: int) -> None:
+        """The buffers keep their own offset."""
+
     def live_retained(self) -> int:
         """Return the bytes the live buffers take: their capacity."""
         return self.capacity * self.group.bytes_per_token

@@ -11,12 +11,10 @@ from kvlab.shape import LayerGroup
 
 
 class Store(Protocol):
-    """The live buffers of one layer group.
+    """What every store answers.
 
     Attributes:
         group: Kind, layers and prices.
-        offset: Tokens the live buffers hold; setting it lower rewinds, later slots stay until overwritten.
-        capacity: Tokens the live buffers have room for.
     """
 
     group: LayerGroup
@@ -26,13 +24,42 @@ class Store(Protocol):
         """Tokens the live buffers hold."""
         ...
 
-    @offset.setter
-    def offset(self, value: int) -> None: ...
-
     @property
     def capacity(self) -> int:
         """Tokens the live buffers have room for."""
         ...
+
+    def retained(self, data: Any) -> int:
+        """Return the bytes of the buffers that a copy keeps alive."""
+        ...
+
+    def live_logical(self) -> int:
+        """Return the bytes of the live contents, without slack."""
+        ...
+
+    def live_retained(self) -> int:
+        """Return the bytes of the buffers that the live contents keep alive."""
+        ...
+
+    def wrote(self, tokens: int) -> None:
+        """Note that a forward wrote `tokens`, where the buffers cannot tell by themselves."""
+        ...
+
+    def drop(self) -> None:
+        """Let the live buffers go; the offset becomes 0."""
+        ...
+
+
+class KVStore(Store, Protocol):
+    """The live buffers of full-attention layers: a slot a token."""
+
+    @property
+    def offset(self) -> int:
+        """Tokens the live buffers hold; setting it lower rewinds, later slots stay until overwritten."""
+        ...
+
+    @offset.setter
+    def offset(self, value: int) -> None: ...
 
     def copy(self, start: int, end: int) -> Any:
         """Return an own copy of slots [start, end); it shares no buffer with anything."""
@@ -50,14 +77,30 @@ class Store(Protocol):
         """Return an own copy of `first` followed by `second`."""
         ...
 
-    def retained(self, data: Any) -> int:
-        """Return the bytes of the buffers that an owned copy keeps alive."""
+
+class StateStore(Store, Protocol):
+    """The live state of recurrent or sliding-window layers: one whole state."""
+
+    def copy(self) -> Any:
+        """Return an own copy of the state; it shares no buffer with anything."""
         ...
 
-    def live_retained(self) -> int:
-        """Return the bytes of the buffers that the live contents keep alive."""
+    def hand_out(self) -> Any:
+        """Return the state as the model hands it out: perhaps a view of a bigger buffer."""
         ...
 
-    def drop(self) -> None:
-        """Let the live buffers go; the offset becomes 0."""
+    def put(self, data: Any, offset: int) -> None:
+        """Make a copy of `data` the live state; it has seen `offset` tokens."""
+        ...
+
+    def can_rewind(self, target: int) -> bool:
+        """Whether the live state can go back to `target`."""
+        ...
+
+    def rewind(self, target: int) -> None:
+        """Go back to `target`."""
+        ...
+
+    def counted(self, data: Any) -> int:
+        """Return the logical bytes of a copy."""
         ...

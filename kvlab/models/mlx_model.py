@@ -53,7 +53,7 @@ class MLXModel:
     def __init__(self, name: str, net: nn.Module, tokenizer: Tokenizer, *, context: int = 0, origin: dict[str, str] | None = None) -> None:
         from mlx_lm.models.cache import make_prompt_cache
 
-        from kvlab.layers.mlx_store import stores_for
+        from kvlab.layers.mlx_store import parts, stores_for
 
         self.name = name
         self.net = net
@@ -66,6 +66,7 @@ class MLXModel:
         self.meter = MLXMeter(weights_of(net))
         self._sample: Callable[[mx.array], mx.array] = sampler.make(GREEDY)
         self._replies: Iterator[int] = iter(())
+        self._recurrent = [cache for _, cache in parts(self.caches) if type(cache).__name__ == "ArraysCache"]
 
     def encode(self, request: Request) -> list[int]:
         """Return the prompt's token ids: `request.tokens`, its plain prompt, or its messages through the chat template; [] of an empty prompt.
@@ -110,7 +111,12 @@ class MLXModel:
 
     def decode(self, token: int) -> int:
         """Evaluate `token` at the live offset, write it into the caches, and return the next token: given or sampled."""
-        chosen: Any = self._sample(self._forward((token,))[:, -1, :]).item()
+        import mlx.core as mx
+
+        sampled = self._sample(self._forward((token,))[:, -1, :])
+        # The logits do not need a recurrent layer's new state: unevaluated, it would keep every step's graph alive.
+        mx.eval(sampled, [cache.cache for cache in self._recurrent])
+        chosen: Any = sampled.item()
         return next(self._replies, int(chosen))
 
     def logits(self, tokens: Sequence[int]) -> mx.array:

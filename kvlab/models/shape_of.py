@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvlab.errors import NotAvailable
+from kvlab.layers.mlx_store import parts
 from kvlab.models.weights import weights_of
 from kvlab.shape import LayerGroup, Shape
 
@@ -35,10 +36,10 @@ def shape_of(net: nn.Module, caches: Sequence[Any], name: str, context: int) -> 
     """
     import mlx.core as mx
 
-    for layer, cache in enumerate(caches):
+    for layer, cache in parts(caches):
         if type(cache).__name__ not in TRACERS:
             raise _unsupported(name, layer, type(cache).__name__)
-    priced = [_Priced(TRACERS[type(cache).__name__](cache), layer) for layer, cache in enumerate(_traced(net))]
+    priced = [_Priced(TRACERS[type(cache).__name__](cache), layer) for layer, cache in parts(_traced(net))]
     weights = int(mx.get_array_buffer_size(weights_of(net)))
     return Shape(name=name, groups=_grouped(priced), weights_bytes=weights, context=context)
 
@@ -68,7 +69,17 @@ def _full_attention(cache: Any) -> LayerGroup:
     return LayerGroup(kind="kv", layers=(), bytes_per_token=per_token, growth_step=int(cache.step))
 
 
-TRACERS: dict[str, Callable[[Any], LayerGroup]] = {"KVCache": _full_attention}
+def _window(cache: Any) -> LayerGroup:
+    per_token = sum(array.nbytes // array.shape[2] for array in (cache.keys, cache.values))
+    window = int(cache.max_size)
+    return LayerGroup(kind="rotating", layers=(), bytes_per_token=per_token, state_bytes=per_token * window, window=window, growth_step=int(cache.step))
+
+
+def _state(cache: Any) -> LayerGroup:
+    return LayerGroup(kind="recurrent", layers=(), state_bytes=sum(array.nbytes for array in cache.cache if array is not None))
+
+
+TRACERS: dict[str, Callable[[Any], LayerGroup]] = {"KVCache": _full_attention, "RotatingKVCache": _window, "ArraysCache": _state}
 """By name of the mlx-lm cache class: reads one traced layer's kind and price."""
 
 
@@ -93,5 +104,5 @@ def _unsupported(name: str, layer: int, cache: str) -> NotAvailable:
     return NotAvailable(
         what=f"{name} cannot be run: its layer {layer} keeps a {cache}",
         why=f"kvlab restores {', '.join(sorted(TRACERS))} layers so far; {cache} arrives with other layer kinds",
-        hint="open a model with full attention only, such as smollm2",
+        hint="open a model whose layers are of these classes, such as smollm2",
     )

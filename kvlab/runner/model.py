@@ -57,7 +57,7 @@ class Model(Protocol):
         """Return the prompt's token ids: `request.tokens`, its plain prompt, or its messages through the chat template.
 
         Raises:
-            BadValue: the prompt is empty, or a message's role is unknown.
+            BadValue: a message's role is unknown. An empty prompt gives no tokens; the runner refuses it.
         """
         ...
 

@@ -1,0 +1,27 @@
+"""Which rules a layer kind follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from kvlab.layers.book import Book
+from kvlab.layers.kv import KVLayers
+from kvlab.layers.layer import Layer
+from kvlab.layers.state import StateLayers
+from kvlab.layers.storage import KVStore, StateStore, Store
+from kvlab.policy import Policy
+
+KV_KINDS = frozenset({"kv", "draft_kv"})
+"""The kinds that keep a slot a token; the others keep one whole state."""
+
+
+def layers_for(stores: Sequence[Store], policy: Policy, book: Book) -> list[Layer]:
+    """Return the rules over each store, in their order."""
+    return [_rules(group, store, policy, book) for group, store in enumerate(stores)]
+
+
+def _rules(group: int, store: Store, policy: Policy, book: Book) -> Layer:
+    if store.group.kind in KV_KINDS:
+        return KVLayers(group, cast("KVStore", store), policy, book)
+    return StateLayers(group, cast("StateStore", store), policy, book)

@@ -1,0 +1,185 @@
+"""The `mlx` storages of whole-state layers: mlx-lm's `ArraysCache` and `RotatingKVCache` objects, unmodified.
+
+Invariants: an owned copy shares no buffer with anything; a window is copied as its last `window` rows in time order while a prefill left
+more, else as stored with its write index, which makes going on bit-equal.
+"""
+
+# pyright: standard
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mlx.core as mx
+
+from kvlab.shape import LayerGroup
+
+
+class MLXRecurrentStore:
+    """The live state of `caches`, mlx-lm `ArraysCache` objects; they do not know their offset, so it is kept here.
+
+    Attributes:
+        group: Kind, layers and prices.
+        caches: The mlx-lm objects.
+        offset: Tokens the state has seen.
+    """
+
+    __slots__ = ("caches", "group", "offset")
+
+    def __init__(self, group: LayerGroup, caches: Sequence[Any]) -> None:
+        self.group = group
+        self.caches = list(caches)
+        self.offset = 0
+
+    @property
+    def capacity(self) -> int:
+        """A recurrent state has no rows."""
+        return 0
+
+    def wrote(self, tokens: int) -> None:
+        """A forward went over `tokens`."""
+        self.offset += tokens
+
+    def copy(self) -> list[list[mx.array | None]]:
+        """Return an own copy of every array, evaluated."""
+        copies = [[None if array is None else mx.array(array) for array in cache.cache] for cache in self.caches]
+        mx.eval(copies)
+        return copies
+
+    def hand_out(self) -> list[list[mx.array | None]]:
+        """Return the arrays as mlx-lm holds them: perhaps views that keep a bigger buffer alive."""
+        return [list(cache.cache) for cache in self.caches]
+
+    def put(self, data: list[list[mx.array | None]], offset: int) -> None:
+        """Make `data` the live state. Arrays are never written in place, so they are taken by reference and copied only when kept on."""
+        for cache, arrays in zip(self.caches, data, strict=True):
+            cache.cache = [None if array is None else mx.array(array) for array in arrays]
+        mx.eval([cache.cache for cache in self.caches])
+        self.offset = offset
+
+    def can_rewind(self, target: int) -> bool:
+        """A recurrent state cannot go back."""
+        del target
+        return False
+
+    def rewind(self, target: int) -> None:
+        """Never asked: `can_rewind` says no."""
+        raise NotImplementedError
+
+    def counted(self, data: list[list[mx.array | None]]) -> int:
+        """Return the logical bytes of a copy."""
+        return sum(array.nbytes for arrays in data for array in arrays if array is not None)
+
+    def retained(self, data: list[list[mx.array | None]]) -> int:
+        """Return the bytes of the buffers a copy keeps alive."""
+        return int(mx.get_array_buffer_size(data))
+
+    def live_logical(self) -> int:
+        """Return the bytes of the live state."""
+        return self.counted(self.hand_out())
+
+    def live_retained(self) -> int:
+        """Return the bytes of the buffers the live state keeps alive."""
+        return int(mx.get_array_buffer_size(self.hand_out()))
+
+    def drop(self) -> None:
+        """Let the live state go; the offset becomes 0."""
+        for cache in self.caches:
+            cache.cache = [None] * len(cache.cache)
+        self.offset = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A copy of one layer's window: keys and values [1, heads, rows, dim], and the ring's write index."""
+
+    keys: mx.array
+    values: mx.array
+    index: int
+
+
+class MLXRotatingStore:
+    """The live windows of `caches`, mlx-lm `RotatingKVCache` objects, which all rest at one offset.
+
+    Attributes:
+        group: Kind, layers and prices.
+        caches: The mlx-lm objects.
+    """
+
+    __slots__ = ("caches", "group")
+
+    def __init__(self, group: LayerGroup, caches: Sequence[Any]) -> None:
+        self.group = group
+        self.caches = list(caches)
+
+    @property
+    def offset(self) -> int:
+        """Tokens that every layer's window has seen."""
+        return min(cache.offset for cache in self.caches)
+
+    @property
+    def capacity(self) -> int:
+        """Rows the live buffers have room for."""
+        keys = self.caches[0].keys
+        return 0 if keys is None else int(keys.shape[2])
+
+    def wrote(self, tokens: int) -> None:
+        """The cache objects keep their own offset."""
+
+    def copy(self) -> list[Window]:
+        """Return an own copy of every window, evaluated."""
+        copies = [_window(cache) for cache in self.caches]
+        mx.eval([(one.keys, one.values) for one in copies])
+        return copies
+
+    def hand_out(self) -> list[Window]:
+        """Return a copy: mlx-lm hands out no view of a window."""
+        return self.copy()
+
+    def put(self, data: list[Window], offset: int) -> None:
+        """Make copies of `data` the live windows; they have seen `offset` tokens."""
+        for cache, one in zip(self.caches, data, strict=True):
+            cache.keys, cache.values = mx.array(one.keys), mx.array(one.values)
+            cache.offset, cache._idx = offset, one.index  # noqa: SLF001 - mlx-lm's own state has no public setter for it
+        mx.eval([(cache.keys, cache.values) for cache in self.caches])
+
+    def can_rewind(self, target: int) -> bool:
+        """Whether the live windows can go back to `target`: they can until they have wrapped."""
+        return target < self.offset <= self.group.window and all(cache.keys.shape[2] <= cache.max_size for cache in self.caches)
+
+    def rewind(self, target: int) -> None:
+        """Go back to `target`."""
+        for cache in self.caches:
+            cache.offset = cache._idx = target  # noqa: SLF001 - as above
+
+    def counted(self, data: list[Window]) -> int:
+        """Return the logical bytes of a copy."""
+        return sum(one.keys.nbytes + one.values.nbytes for one in data)
+
+    def retained(self, data: list[Window]) -> int:
+        """Return the bytes of the buffers a copy keeps alive."""
+        return int(mx.get_array_buffer_size([(one.keys, one.values) for one in data]))
+
+    def live_logical(self) -> int:
+        """Return the bytes of the live windows, without slack."""
+        return min(self.offset, self.group.window) * self.group.bytes_per_token
+
+    def live_retained(self) -> int:
+        """Return the bytes of the buffers the live windows keep alive."""
+        return int(mx.get_array_buffer_size([(cache.keys, cache.values) for cache in self.caches if cache.keys is not None]))
+
+    def drop(self) -> None:
+        """Let the live windows go; the offset becomes 0."""
+        for cache in self.caches:
+            cache.keys = cache.values = None
+            cache.offset = cache._idx = 0  # noqa: SLF001 - as above
+
+
+def _window(cache: Any) -> Window:
+    rows, window = cache.keys.shape[2], cache.max_size
+    if rows > window:
+        first = rows - window
+        return Window(mx.array(cache.keys[..., first:, :]), mx.array(cache.values[..., first:, :]), window)
+    held = min(cache.offset, rows)
+    return Window(mx.array(cache.keys[..., :held, :]), mx.array(cache.values[..., :held, :]), cache._idx)  # noqa: SLF001 - as above
