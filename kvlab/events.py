@@ -249,7 +249,7 @@ class Warned(Event):
 
 @dataclass(slots=True)
 class Allocated(Event):
-    """`owner` (weights, live, snapshots) took `retained` bytes; `node` when a node's snapshot did."""
+    """`owner` (weights, live, snapshots, transient) took `retained` bytes; `node` when a node's snapshot did."""
 
     kind: ClassVar[str] = "allocated"
     owner: str = ""
@@ -287,9 +287,10 @@ class BytesRead(Event):
         live: Retained by the live buffers: their capacity.
         counted: What the policy's budget sees of the snapshots.
         snapshots: Retained by the snapshots.
+        transient: Retained by consumed merge inputs until the next sweep (`lifetimes=sweep`).
         pool: The allocator's free buffers.
         active: The allocator's own count of bytes in use, less what was `outside` when the weights were loaded.
-        unattributed: active - weights - live - snapshots.
+        unattributed: active - weights - live - snapshots - transient.
         peak: The highest active bytes since the request began.
         budget: The policy's budget.
         nodes: Nodes in the trie, the root included.
@@ -302,6 +303,7 @@ class BytesRead(Event):
     live: int = 0
     counted: int = 0
     snapshots: int = 0
+    transient: int = 0
     pool: int = 0
     active: int = 0
     unattributed: int = 0

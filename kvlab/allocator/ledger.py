@@ -2,7 +2,7 @@
 
 Owners are `weights`, `live` (live buffers) and `snapshots` (of the trie's nodes); the `pool` is the allocator's own.
 What the process had in use before (`outside`: another model, a user's arrays) is told once and taken off `active` and `peak` from then on.
-Invariant: unattributed = active - weights - live - snapshots, and each owner's bytes are the sum of what it took less what it gave.
+Invariant: unattributed = active - weights - live - snapshots - transient, and each owner's bytes are the sum of what it took less what it gave.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ class Ledger:
         weights: Bytes the weights' buffers retain.
         live: Bytes the live buffers retain, as last seen.
         snapshots: Bytes all snapshots retain.
+        transient: Bytes of consumed merge inputs that wait for a sweep.
         outside: Bytes in use in this process, by others, when the weights were taken in.
         peak: The allocator's highest active bytes since the last `reset_peak`, as last read.
     """
 
-    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "snapshots", "weights")
+    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "snapshots", "transient", "weights")
 
     def __init__(self, meter: Meter, emit: Callable[[Event], None]) -> None:
         self._meter = meter
@@ -32,13 +33,14 @@ class Ledger:
         self.weights = 0
         self.live = 0
         self.snapshots = 0
+        self.transient = 0
         self.outside = 0
         self.peak = 0
 
     @property
     def retained(self) -> int:
         """Bytes that all owners retain together."""
-        return self.weights + self.live + self.snapshots
+        return self.weights + self.live + self.snapshots + self.transient
 
     def load(self, *, clear_pool: bool) -> None:
         """Take the weights in; give the pool back when the policy says so."""
@@ -75,6 +77,16 @@ class Ledger:
             self._emit(Freed(owner="snapshots", node=source, retained=retained))
             self._emit(Allocated(owner="snapshots", node=target, retained=retained))
 
+    def hold(self, retained: int) -> None:
+        """A consumed snapshot's buffers stay until the next sweep."""
+        self.transient += retained
+        self._emit(Allocated(owner="transient", retained=retained))
+
+    def sweep(self) -> None:
+        """All consumed buffers were let go."""
+        self._emit(Freed(owner="transient", retained=self.transient))
+        self.transient = 0
+
     def clear_pool(self) -> None:
         """Give the allocator's free buffers back to the system."""
         if given := self._meter.clear_pool():
@@ -96,6 +108,7 @@ class Ledger:
             live=self.live,
             counted=counted,
             snapshots=self.snapshots,
+            transient=self.transient,
             pool=reading.pool,
             active=active,
             unattributed=active - self.retained,

@@ -6,12 +6,14 @@ resume offset) to its own offset; every capture ends on a node or is closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from kvlab.cache.media import after
 from kvlab.events import Captured, Scheduled
 from kvlab.layers import Snapshot
 from kvlab.policy import Policy
+from kvlab.workloads.request import MediaItem
 
 if TYPE_CHECKING:
     from kvlab.cache.prefix import PrefixCache
@@ -32,10 +34,11 @@ class Captures:
         pending: Offsets still to come, each with whether it is an explicit restore point.
     """
 
-    __slots__ = ("_base", "_cache", "_highest", "_taken", "pending")
+    __slots__ = ("_base", "_cache", "_highest", "_items", "_taken", "pending")
 
-    def __init__(self, cache: PrefixCache, base: int, highest: int) -> None:
+    def __init__(self, cache: PrefixCache, base: int, highest: int, items: Sequence[MediaItem]) -> None:
         self._cache = cache
+        self._items = items
         self._base = base
         self._highest = highest
         self._taken: list[tuple[int, bool, list[Snapshot]]] = []
@@ -43,7 +46,8 @@ class Captures:
 
     def schedule(self, offsets: Iterable[int], *, user: bool) -> None:
         """Ask for captures at `offsets`; those at or before the resume offset or beyond the prompt are dropped."""
-        for offset in offsets:
+        for asked in offsets:
+            offset = after(self._items, asked - self._cache.look_ahead if user else asked)
             if self._base < offset <= self._highest:
                 self.pending[offset] = user or self.pending.get(offset, False)
                 self._cache.emit(Scheduled(end=offset, user=self.pending[offset]))
@@ -68,13 +72,19 @@ class Captures:
         for offset, user, snapshots in self._taken:
             node = self._cache.advance(keys, offset)
             node.user = node.user or user
-            for snapshot in snapshots:
-                self._cache.paging.install(snapshot, node)
+            self._cache.paging.attach(snapshots, node)
             self._cache.touch(node)
             self._cache.compact()
         if self._taken:
             self._taken = []
             self._cache.evict("attach")
+
+    def discard(self) -> None:
+        """Close what was captured and attach nothing."""
+        for _, _, snapshots in self._taken:
+            for snapshot in snapshots:
+                self._cache.layers[snapshot.group].close(snapshot)
+        self._taken = []
 
     def held(self) -> int:
         """Return how many captured snapshots wait for a node."""

@@ -13,9 +13,10 @@ from typing import Protocol, runtime_checkable
 from kvlab.cache.prefix import PrefixCache
 from kvlab.cache.session import Session
 from kvlab.events import Log, Violation, WrongPositions
+from kvlab.layers import KV_KINDS
 from kvlab.layers.spans import Run, Runs, length
 from kvlab.trie import Node, to_keys
-from kvlab.trie.keys import agreeing
+from kvlab.trie.keys import agreeing, width_of
 
 TOLERANCE = 1024
 """Bytes that may stay unattributed on real arrays: the allocator's rounding of a few scalars (measured: 8)."""
@@ -81,25 +82,28 @@ class Checker:
     def _check_restored(self, cache: PrefixCache, session: Session, log: Log) -> None:
         for group, layer in enumerate(cache.layers):
             if isinstance(layer.store, HasContents):
-                for start, end, owner in self._wrong(layer.store.contents(0, session.cached), session):
+                ahead = 1 if layer.kind == "draft_kv" else 0
+                for start, end, owner in self._wrong(layer.store.contents(0, session.cached), session, ahead):
                     log.append(WrongPositions(group=group, layer=layer.kind, start=start, end=end, belongs_to=owner))
                     log.append(Violation(rule="restored_right", message=f"{layer.kind} positions [{start}, {end}) belong to request {owner}"))
 
-    def _wrong(self, runs: Runs, session: Session) -> Iterator[tuple[int, int, int]]:
+    def _wrong(self, runs: Runs, session: Session, ahead: int) -> Iterator[tuple[int, int, int]]:
         # A window holds the last positions only.
         at = session.cached - length(runs)
         for run in runs:
             end = at + run.end - run.start
-            right = self._right(run, at, session)
+            right = self._right(run, at, session, ahead)
             if right < end:
                 yield max(at, right), end, run.writer
             at = end
 
-    def _right(self, run: Run, at: int, session: Session) -> int:
+    def _right(self, run: Run, at: int, session: Session, ahead: int) -> int:
+        # A draft layer's slot holds its token and the next one.
         if run.start != at:
             return at
-        written = to_keys(self._written[run.writer])
-        return agreeing(session.keys, 0, written, len(session.tokens))
+        ours, written = to_keys(session.tokens, ahead), to_keys(self._written[run.writer], ahead)
+        width = width_of(ahead)
+        return agreeing(ours, 0, written, len(ours) // width, width)
 
 
 def edges(nodes: list[Node]) -> Iterator[tuple[str, str]]:
@@ -129,7 +133,7 @@ def kv_covers_edge(cache: PrefixCache, nodes: list[Node]) -> Iterator[tuple[str,
     """A KV snapshot covers its node's edge exactly."""
     for node in nodes:
         for group, snapshot in enumerate(node.snapshots):
-            if snapshot is not None and cache.layers[group].kind == "kv" and (snapshot.start, snapshot.end) != (node.start, node.end):
+            if snapshot is not None and cache.layers[group].kind in KV_KINDS and (snapshot.start, snapshot.end) != (node.start, node.end):
                 yield (
                     "kv_covers_edge",
                     f"a KV snapshot does not cover its node's edge: node [{node.start},{node.end}) snapshot [{snapshot.start},{snapshot.end})",

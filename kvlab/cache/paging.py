@@ -23,6 +23,8 @@ class Paging:
         self._layers = layers
         self._book = book
         self._all_or_none = policy.page_out_layers == "all_or_none"
+        self._at_switch = policy.page_out == "at_switch"
+        self._replaces = policy.attach == "replace"
         self._emit = emit
 
     @property
@@ -39,6 +41,8 @@ class Paging:
 
         Return the kind of layer that refused, or of the first whose state can be restored at few places only; "" when there is none.
         """
+        if self._at_switch:
+            self._page_out_leaf(path, found)
         self._rewind(min(path.shared_end(found.path), found.matched))
         refused = self._page_in(found)
         self._align()
@@ -55,8 +59,27 @@ class Paging:
         if missing:
             self._emit(PagedOut(node=node.id, start=node.start, end=node.end))
 
-    def install(self, snapshot: Snapshot, node: Node) -> None:
-        """Put a captured snapshot on `node`: clipped to its edge, and only if the node has none of that layer."""
+    def close_session(self, node: Node) -> None:
+        """Capture what the frontier `node` lacks, unless the policy leaves that to the next switch."""
+        if not self._at_switch:
+            self.page_out(node)
+
+    def attach(self, snapshots: Sequence[Snapshot], node: Node) -> None:
+        """Put captured snapshots on `node`: clipped to its edge and beside those it has, or in their place (older releases)."""
+        if self._replaces:
+            self.close_all(node)
+        for snapshot in snapshots:
+            if self._replaces:
+                self._book.place(snapshot, node)
+            else:
+                self._install(snapshot, node)
+
+    def rewind(self, target: int) -> None:
+        """Bring all layers to one offset of at most `target`, letting go of those that cannot go there."""
+        self._rewind(target)
+        self._align()
+
+    def _install(self, snapshot: Snapshot, node: Node) -> None:
         layer = self._layers[snapshot.group]
         before, within = layer.split(snapshot, node.start)
         if before is not None:
@@ -92,6 +115,12 @@ class Paging:
         for layer, snapshot in zip(self._layers, node.snapshots, strict=False):
             if snapshot is not None:
                 layer.close(snapshot)
+
+    def _page_out_leaf(self, path: ActivePath, found: Match) -> None:
+        # Only the leaf's live state is what it was; it is captured when the request leaves it or goes back before its end.
+        leaf = path.frontier
+        if leaf.parent is not None and (leaf not in found.path or found.matched < leaf.end) and None in leaf.snapshots and self.offset == leaf.end:
+            self.page_out(leaf)
 
     def _rewind(self, target: int) -> None:
         for layer in self._layers:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 
 from kvlab.allocator import Ledger
 from kvlab.cache.ghosts import Ghosts
+from kvlab.cache.growth import COMPACT, GROW
+from kvlab.cache.media import before
 from kvlab.cache.paging import Paging
 from kvlab.cache.path import ActivePath
 from kvlab.cache.reuse import reason_for
@@ -23,7 +25,9 @@ from kvlab.cache.victims import Victims
 from kvlab.events import BytesRead, Event, Evicted, Matched
 from kvlab.layers import Book, Layer, Store, layers_for
 from kvlab.policy import Policy
-from kvlab.trie import WIDTH, Match, Node, Trie, descend, to_keys
+from kvlab.trie import Match, Node, Trie, descend, to_keys
+from kvlab.trie.keys import width_of
+from kvlab.workloads.request import MediaItem
 
 
 class PrefixCache:
@@ -36,22 +40,26 @@ class PrefixCache:
         book: Every snapshot and its bytes.
         ledger: Every owner's bytes.
         path: The active path.
+        look_ahead: Tokens a key looks ahead: 1 when a draft layer's slots depend on the next token.
     """
 
-    def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None]) -> None:
+    def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0) -> None:
         require_supported(policy)
         self.policy = policy
         self.emit = emit
         self.ledger = ledger
-        self.book = Book(ledger, emit)
+        self.book = Book(ledger, emit, sweeps=policy.lifetimes == "sweep")
         self.layers: list[Layer] = layers_for(stores, policy, self.book)
         self.paging = Paging(self.layers, self.book, policy, emit)
-        self.trie = Trie(emit)
+        self.look_ahead = look_ahead if policy.draft_keys == "pairs" else 0
+        self.trie = Trie(emit, width_of(self.look_ahead))
         self.trie.root.snapshots = self.paging.no_snapshots()
         self.path = ActivePath(self.trie.root, emit, self._may_be_victim)
         self._victims = Victims(self._is_protected)
-        self._ghosts = Ghosts()
+        self._ghosts = Ghosts(self.trie.width)
         self._clock = 0
+        self._grow = GROW[policy.growth]
+        self._compact = COMPACT[policy.growth]
         self.book.on_growth = self._victims.push
 
     @property
@@ -69,37 +77,41 @@ class PrefixCache:
         """Bytes that the live buffers retain: their capacity."""
         return sum(layer.store.live_retained() for layer in self.layers)
 
-    def begin(self, tokens: Sequence[int]) -> Session:
-        """Match a prompt, bring the live buffers to what can be reused, and return the session that evaluates the rest."""
-        keys = to_keys(tokens)
+    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = ()) -> Session:
+        """Match a prompt, bring the live buffers to what can be reused, and return the session that evaluates the rest.
+
+        `tokens` stand for keys: those of a media item are its fold (`kvlab.cache.media.folded`).
+        """
+        items = media if self.policy.media == "whole_items" else ()
+        keys = to_keys(tokens, self.look_ahead)
         found = self.trie.match(keys)
         matched = found.matched
         if matched == len(tokens):
             # One token is always evaluated again: without it there is nothing to sample from.
             found = self.trie.match(keys, matched - 1)
+        found = Match(found.path, before(items, found.matched))
         refused = self.paging.switch(self.path, found)
         self._follow(found)
         cached = self.offset
         gone = matched < len(tokens) and self._ghosts.knows(keys, matched)
         reason, limiting = reason_for(matched, cached, len(tokens), refused, gone=gone)
         self.emit(Matched(tokens=len(tokens), matched=matched, cached=cached, left=len(tokens) - cached, reason=reason, layer=limiting))
-        session = Session(self, list(tokens), keys, matched, cached, reason)
+        session = Session(self, list(tokens), keys, matched, cached, reason, items)
         if cached < found.matched:
             session.schedule([found.matched], user=False)
+        self._shrink()
         self.evict("begin")
         return session
 
     def advance(self, keys: bytes, end: int) -> Node:
         """Move the frontier to token offset `end` along `keys`: over existing nodes, cutting one that goes on, then by one new node."""
         node = self.path.frontier
-        while node.end < end and (found := descend(node, keys, node.end, end)) is not None:
+        while node.end < end and (found := descend(node, keys, node.end, end, self.trie.width)) is not None:
             child, agreed = found
             node = child if agreed == child.tokens else self.split(child, node.end + agreed)
             self.path.extend(node)
         if node.end < end:
-            node = self.trie.append(node, keys[WIDTH * node.end : WIDTH * end])
-            node.snapshots = self.paging.no_snapshots()
-            self.path.extend(node)
+            node = self._grow(self, node, keys[self.trie.width * node.end : self.trie.width * end])
         self.path.entered = None
         return node
 
@@ -124,9 +136,7 @@ class PrefixCache:
 
     def compact(self) -> None:
         """Merge the node before the frontier into it, when nothing else hangs on it and nobody asked to keep it."""
-        nodes = self.path.nodes
-        if len(nodes) > 2 and not nodes[-2].user and len(nodes[-2].children) == 1:
-            self.merge(nodes[-1])
+        self._compact(self)
 
     def touch(self, node: Node) -> None:
         """Note that a node was used now."""
@@ -145,6 +155,20 @@ class PrefixCache:
             if node is None:
                 return
             self._evict(node)
+
+    def prune(self) -> None:
+        """Take the running request's own branch out: the nodes from the frontier up that nothing else hangs on."""
+        node = self.path.frontier
+        while node.parent is not None and not node.children:
+            self.paging.close_all(node)
+            self.path.forget(node)
+            node = self.trie.remove(node)
+        self.realign(node.end)
+
+    def realign(self, end: int) -> None:
+        """Bring all layers to one offset of at most `end`, and the path to the nodes that lie before it."""
+        self.paging.rewind(end)
+        self.path.switch([node for node in self.path.nodes if node.end <= self.offset])
 
     def release(self) -> None:
         """Let everything go: live buffers and snapshots. The cache is not used afterwards."""
@@ -168,6 +192,11 @@ class PrefixCache:
             self.path.entered = found.path[len(whole)]
             self.path.entered_at = offset
             self.path.entered_used = self._clock
+
+    def _shrink(self) -> None:
+        if self.policy.live_buffer == "shrink":
+            for layer in self.layers:
+                layer.shrink()
 
     def _settle_entered(self) -> None:
         # A partly used edge is cut only when eviction needs the unused tail: a request that follows the edge never pays for it.

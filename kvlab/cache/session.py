@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kvlab.cache.captures import Captures
 from kvlab.trie import to_keys
+from kvlab.workloads.request import MediaItem
 
 if TYPE_CHECKING:
     from kvlab.cache.prefix import PrefixCache
@@ -25,20 +26,22 @@ class Session:
         matched: Tokens that agree with the trie.
         cached: Tokens that were restored.
         reason: Why `cached` is what it is (`kvlab.events.REASONS`).
+        items: Media items that may not be cut.
         captures: Its captures.
         closed: It has ended.
     """
 
-    __slots__ = ("_cache", "cached", "captures", "closed", "keys", "matched", "reason", "tokens")
+    __slots__ = ("_cache", "cached", "captures", "closed", "items", "keys", "matched", "reason", "tokens")
 
-    def __init__(self, cache: PrefixCache, tokens: list[int], keys: bytes, matched: int, cached: int, reason: str) -> None:
+    def __init__(self, cache: PrefixCache, tokens: list[int], keys: bytes, matched: int, cached: int, reason: str, items: Sequence[MediaItem]) -> None:
         self._cache = cache
         self.tokens = tokens
         self.keys = keys
         self.matched = matched
         self.cached = cached
         self.reason = reason
-        self.captures = Captures(cache, cached, len(tokens))
+        self.items = items
+        self.captures = Captures(cache, cached, len(tokens), items)
         self.closed = False
 
     @property
@@ -71,6 +74,8 @@ class Session:
     def capture(self) -> None:
         """Capture all layers if they rest at a scheduled offset."""
         self.captures.take()
+        self._cache.book.sweep()
+        self._cache.evict("prefill")
 
     def attach(self) -> None:
         """Put the captures onto nodes."""
@@ -85,12 +90,26 @@ class Session:
         cache = self._cache
         offset = cache.offset
         if offset > cache.path.frontier.end:
-            cache.paging.page_out(cache.advance(self.keys + to_keys(outputs), offset))
+            cache.paging.close_session(cache.advance(to_keys([*self.tokens, *outputs], cache.look_ahead), offset))
             cache.evict("page_out")
             cache.compact()
         cache.touch(cache.path.frontier)
+        cache.book.sweep()
+        if cache.policy.on_miss == "prune" and self.cached == 0:
+            cache.prune()
         cache.evict("close")
 
     def cancel(self, outputs: Sequence[int] = ()) -> None:
-        """End a request that was cut short; what was evaluated stays reusable."""
+        """End a request that was cut short; what was evaluated stays reusable as the policy's `on_cancel` and `settle_draft` say."""
+        if self.closed:
+            return
+        cache = self._cache
+        if cache.policy.on_cancel == "discard":
+            self.captures.discard()
+        if not cache.policy.settle_draft and not outputs and cache.offset > self.cached:
+            for layer in cache.layers:
+                if layer.kind == "draft_kv":
+                    layer.restore(None, cache.offset - 1)
+        if cache.offset < cache.path.frontier.end:
+            cache.realign(cache.offset)
         self.close(outputs)

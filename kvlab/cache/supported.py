@@ -7,18 +7,10 @@ from kvlab.policy import Policy
 
 _ONLY: dict[str, tuple[str, ...]] = {
     "evict_order": ("lru",),
-    "on_miss": ("keep",),
-    "live_buffer": ("keep",),
     "capture_at": ("grid",),
-    "capture_as": ("compact",),
-    "attach": ("clip_and_keep",),
-    "growth": ("child_nodes",),
-    "page_out": ("at_close",),
-    "on_cancel": ("attach",),
-    "lifetimes": ("scopes",),
     "store": ("trie",),
 }
-_MOMENTS = frozenset({"begin", "attach", "page_out", "close"})
+_MOMENTS = frozenset({"begin", "attach", "page_out", "close", "prefill"})
 
 
 def require_supported(policy: Policy) -> None:

@@ -27,11 +27,13 @@ class Book:
         on_growth: Called with a node whose counted bytes grew.
     """
 
-    __slots__ = ("_emit", "_ledger", "counted", "created", "on_growth", "open")
+    __slots__ = ("_emit", "_ledger", "_sweeps", "_swept", "counted", "created", "on_growth", "open")
 
-    def __init__(self, ledger: Ledger, emit: Callable[[Event], None]) -> None:
+    def __init__(self, ledger: Ledger, emit: Callable[[Event], None], *, sweeps: bool = False) -> None:
         self._ledger = ledger
         self._emit = emit
+        self._sweeps = sweeps
+        self._swept: list[Any] = []
         self.created = 0
         self.open = 0
         self.counted = 0
@@ -93,6 +95,19 @@ class Book:
         snapshot.state, snapshot.data, snapshot.counted, snapshot.retained = "closed", None, 0, 0
         self.open -= 1
         self._emit(SnapshotClosed(snapshot=snapshot.id))
+
+    def consume(self, snapshot: Snapshot) -> None:
+        """End a snapshot whose data went into another one. Under `lifetimes=sweep` its buffers stay until the next sweep."""
+        if self._sweeps and snapshot.data is not None:
+            self._swept.append(snapshot.data)
+            self._ledger.hold(snapshot.retained)
+        self.close(snapshot)
+
+    def sweep(self) -> None:
+        """Let go of the buffers that were only waiting for a sweep."""
+        if self._swept:
+            self._swept.clear()
+            self._ledger.sweep()
 
     def _off(self, snapshot: Snapshot, node: Node) -> None:
         snapshot.node = None

@@ -97,7 +97,7 @@ class KVLayers:
         else:
             first, second = self.store.cut(snapshot.data, at - snapshot.start)
             halves = self._owned(snapshot.start, at, first), self._owned(at, snapshot.end, second)
-        self.close(snapshot)
+        self._consume(snapshot)
         return halves
 
     def merge(self, first: Snapshot | None, second: Snapshot | None) -> Snapshot | None:
@@ -113,14 +113,20 @@ class KVLayers:
             for one in (first, second):
                 self._own(one)
             joined = self._owned(first.start, second.end, self.store.join(first.data, second.data))
-        self.close(first)
-        self.close(second)
+        self._consume(first)
+        self._consume(second)
         return joined
 
     def close(self, snapshot: Snapshot) -> None:
         """End a snapshot."""
         self.lazies.pop(snapshot.id, None)
         self._book.close(snapshot)
+
+    def shrink(self) -> None:
+        """Give back the room beyond the offset; lazy snapshots there are copied out first."""
+        if self.store.capacity > self.store.offset:
+            self._copy_out(self.store.offset, self.store.capacity)
+            self.store.shrink()
 
     def take_back(self, offset: int) -> None:
         """Undo a forward that began at `offset` and was interrupted, perhaps with some layers written and others not."""
@@ -133,6 +139,10 @@ class KVLayers:
             self._own(snapshot)
         self.store.drop()
         self._rewound = True
+
+    def _consume(self, snapshot: Snapshot) -> None:
+        self.lazies.pop(snapshot.id, None)
+        self._book.consume(snapshot)
 
     def _rewind(self, target: int) -> None:
         if target < self.store.offset:

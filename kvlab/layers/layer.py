@@ -69,6 +69,10 @@ class Layer(Protocol):
         """End a snapshot."""
         ...
 
+    def shrink(self) -> None:
+        """Give back the room beyond the offset."""
+        ...
+
     def take_back(self, offset: int) -> None:
         """Undo a forward that began at `offset` and was interrupted, perhaps with some layers written and others not."""
         ...

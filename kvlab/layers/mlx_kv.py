@@ -88,6 +88,17 @@ class MLXKVStore:
         """Return the bytes of the buffers that the live contents keep alive."""
         return mx.get_array_buffer_size([(cache.keys, cache.values) for cache in self.caches if cache.keys is not None])
 
+    def shrink(self) -> None:
+        """Cut the buffers to the offset, rounded up to a growth step, layer by layer."""
+        step = self.group.growth_step
+        room = min(self.capacity, -(-self.offset // step) * step)
+        if not room:
+            self.drop()
+        elif room < self.capacity:
+            for cache in self.caches:
+                cache.keys, cache.values = mx.array(cache.keys[..., :room, :]), mx.array(cache.values[..., :room, :])
+                mx.eval(cache.keys, cache.values)
+
     def drop(self) -> None:
         """Let the live buffers go; the offset becomes 0."""
         for cache in self.caches:

@@ -81,6 +81,12 @@ class SpanKVStore:
         """Return the bytes the live buffers take: their capacity."""
         return self.capacity * self.group.bytes_per_token
 
+    def shrink(self) -> None:
+        """Cut the buffers to the offset, rounded up to a growth step."""
+        step = self.group.growth_step
+        self.capacity = min(self.capacity, -(-self.offset // step) * step)
+        self._runs, self._written = list(slots(self._runs, 0, self.offset)), min(self._written, self.offset)
+
     def drop(self) -> None:
         """Let the live buffers go; the offset becomes 0."""
         self.offset = self.capacity = self._written = 0

@@ -91,6 +91,9 @@ class StateLayers:
         """End a snapshot."""
         self._book.close(snapshot)
 
+    def shrink(self) -> None:
+        """A whole state has no room to give back."""
+
     def take_back(self, offset: int) -> None:
         """Undo an interrupted forward: a state that moved on cannot go back, so it is let go."""
         del offset

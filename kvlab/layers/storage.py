@@ -61,6 +61,10 @@ class KVStore(Store, Protocol):
     @offset.setter
     def offset(self, value: int) -> None: ...
 
+    def shrink(self) -> None:
+        """Cut the buffers to the offset, rounded up to a growth step."""
+        ...
+
     def copy(self, start: int, end: int) -> Any:
         """Return an own copy of slots [start, end); it shares no buffer with anything."""
         ...

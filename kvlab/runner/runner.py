@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from kvlab.allocator import Ledger
 from kvlab.cache import PrefixCache, Session, capture_offsets
 from kvlab.cache.check import Checker
+from kvlab.cache.media import clear_edge, folded
 from kvlab.errors import BadValue
 from kvlab.events import BytesRead, ChunkRan, Event, Log, RequestBegan, RequestClosed, TokenOut
 from kvlab.policy import Policy
@@ -39,7 +40,7 @@ class Runner:
         self.model = model
         self.policy = policy
         self.log = log or Log()
-        self.cache = PrefixCache(model.stores, policy, Ledger(model.meter, self.log.append), self.log.append)
+        self.cache = PrefixCache(model.stores, policy, Ledger(model.meter, self.log.append), self.log.append, model.shape.look_ahead)
         self.last: tuple[list[int], list[int]] = ([], [])
         self.checker = checker
         self._requests = 0
@@ -75,12 +76,13 @@ class Runner:
         self.log.request = self._requests
         self.cache.ledger.reset_peak()
         self.model.begin(self._requests, request.sampling, request.generated)
-        if self.checker is not None:
-            self.checker.begin(self._requests, tokens)
         self.log.append(RequestBegan(label=request.label, tokens=len(tokens), limit=request.limit, text=request.text))
-        session = self.cache.begin(tokens)
+        keyed = folded(tokens, request.media)
+        if self.checker is not None:
+            self.checker.begin(self._requests, keyed)
+        session = self.cache.begin(keyed, request.media)
         session.schedule(capture_offsets(len(tokens), self.policy))
-        running = Running(request, session, timing)
+        running = Running(request, tokens, session, timing)
         self.last = (tokens, running.reply)
         return running
 
@@ -103,12 +105,14 @@ class Runner:
 
     def _prefill(self, running: Running) -> Iterator[Event]:
         session, request = running.session, running.request
-        at, last = session.cached, len(session.tokens) - 1
+        tokens = running.tokens
+        at, last = session.cached, len(tokens) - 1
         while not self._stops(running, at) and at < last:
             edge = next_edge(at, session.cached, last, self.policy.prefill_chunk, session.captures.next_offset(), request.cancel_after)
+            edge = clear_edge(session.items, at, edge, last)
             started = time.perf_counter()
             with session.writing(edge - at):
-                self.model.prefill(session.tokens[at:edge])
+                self.model.prefill(tokens[at:edge])
             self.log.append(ChunkRan(start=at, end=edge, seconds=time.perf_counter() - started))
             session.capture()
             yield from self._tell(running, "prefill")
@@ -121,10 +125,10 @@ class Runner:
 
     def _decode(self, running: Running) -> Iterator[Event]:
         session, reply = running.session, running.reply
-        room = self.model.shape.context - len(session.tokens) if self.model.shape.context else running.request.limit
+        room = self.model.shape.context - len(running.tokens) if self.model.shape.context else running.request.limit
         may_stop = running.request.generated is None and not running.request.ignore_stop
         decoder = self.model.decoder()
-        token = session.tokens[-1]
+        token = running.tokens[-1]
         while not self._cancelled:
             if len(reply) == running.request.limit or len(reply) > room:
                 running.stop = "context" if len(reply) < running.request.limit else "limit" if reply else "no_reply"

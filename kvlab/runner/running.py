@@ -15,6 +15,7 @@ class Running:
 
     Attributes:
         request: What was asked.
+        tokens: Its prompt.
         session: Its hold on the cache.
         timing: Its seconds.
         reply: The tokens the model produced; a stop token is one of them.
@@ -22,6 +23,7 @@ class Running:
     """
 
     request: Request
+    tokens: list[int]
     session: Session
     timing: Timing
     reply: list[int] = field(default_factory=list[int])

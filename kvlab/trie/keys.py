@@ -16,6 +16,11 @@ from kvlab.errors import BadValue
 WIDTH = 4
 """Bytes of one key without look-ahead."""
 
+_KINDS = {WIDTH: np.dtype(np.int32), 2 * WIDTH: np.dtype(np.int64)}
+
+# Keys compared at once: a long edge that differs early is not read to its end.
+_WINDOW = 8192
+
 
 def width_of(look_ahead: int) -> int:
     """Return the bytes of one key: four for the token and four for each token that it looks ahead.
@@ -57,8 +62,11 @@ def first_key(edge: bytes, width: int = WIDTH) -> int:
 def agreeing(keys: bytes, at: int, edge: bytes, stop: int, width: int = WIDTH) -> int:
     """Return how many leading keys of `edge` equal those of `keys` from key `at`, never reading `keys` past key `stop`."""
     room = min(len(edge) // width, stop - at)
-    kind = np.int32 if width == WIDTH else np.int64
-    ours = np.frombuffer(keys, dtype=kind, count=room, offset=at * width)
-    differs = ours != np.frombuffer(edge, dtype=kind, count=room)
-    first = int(differs.argmax()) if room else 0
-    return first if room and differs[first] else room
+    kind = _KINDS[width]
+    for low in range(0, room, _WINDOW):
+        size = min(_WINDOW, room - low)
+        differs = np.frombuffer(keys, kind, size, (at + low) * width) != np.frombuffer(edge, kind, size, low * width)
+        first = int(differs.argmax())
+        if differs[first]:
+            return low + first
+    return room

@@ -1,11 +1,15 @@
 """Node: one edge of the trie and what is kept at its end.
 
-Invariants: `start` = the parent's `end`, and the edge has a key for each of its `tokens`; only the root has no parent and an empty edge.
+Invariants: `start` = the parent's `end`, and the edge has a key for each of its `tokens`; only the root has no parent and an
+empty edge; of `only` and `several` at most one is set, and `several` has at least two entries.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from kvlab.trie.keys import first_key
 
 
 class Node:
@@ -14,7 +18,8 @@ class Node:
     Attributes:
         id: Its number; never used again.
         parent: The node above; None for the root and for a node that left the trie.
-        children: The nodes below, by the first key of their edge.
+        only: The node below, when there is just one: most nodes have one, and a dict for it would cost more than the node.
+        several: The nodes below by the first key of their edge, when there are more.
         sibling: Another child of the same parent with the same first key: only a damaged trie has one.
         edge: The keys of its tokens, packed.
         start: Token offset at which its edge begins.
@@ -24,15 +29,16 @@ class Node:
         active: It lies on the active path.
         snapshots: One entry a layer group, None where it has none.
         counted: Bytes its snapshots count for.
-        queued: Its key in the eviction queue; None when not queued.
+        queued: Its entry in the eviction queue; None when not queued.
     """
 
-    __slots__ = ("active", "children", "counted", "edge", "end", "id", "parent", "queued", "sibling", "snapshots", "start", "used", "user")
+    __slots__ = ("active", "counted", "edge", "end", "id", "only", "parent", "queued", "several", "sibling", "snapshots", "start", "used", "user")
 
     def __init__(self, number: int, parent: Node | None, edge: bytes, end: int) -> None:
         self.id = number
         self.parent = parent
-        self.children: dict[int, Node] = {}
+        self.only: Node | None = None
+        self.several: dict[int, Node] | None = None
         self.sibling: Node | None = None
         self.edge = edge
         self.start = 0 if parent is None else parent.end
@@ -43,12 +49,21 @@ class Node:
         self.active = False
         self.snapshots: list[Any] = []
         self.counted = 0
-        self.queued: tuple[int, int, int] | None = None
+        self.queued: tuple[int, int, int, int, Node] | None = None
 
     @property
     def tokens(self) -> int:
         """Tokens of its edge."""
         return self.end - self.start
+
+    @property
+    def children(self) -> Mapping[int, Node]:
+        """The nodes below, by the first key of their edge. To look at: `kvlab.trie.children` changes them."""
+        if self.several is not None:
+            return self.several
+        if self.only is None:
+            return {}
+        return {first_key(self.only.edge, len(self.only.edge) // self.only.tokens): self.only}
 
     def __repr__(self) -> str:
         return f"Node {self.id} [{self.start}, {self.end})"

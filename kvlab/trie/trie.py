@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kvlab.events import Event, NodeBorn, NodeMerged, NodeRemoved, NodeSplit
-from kvlab.trie.keys import WIDTH, agreeing, first_key
+from kvlab.trie.children import below, chain, hang, replace, take_off
+from kvlab.trie.keys import WIDTH, agreeing
 from kvlab.trie.node import Node
 
 
@@ -43,14 +44,23 @@ class Trie:
 
     def match(self, keys: bytes, stop: int | None = None) -> Match:
         """Walk the trie along `keys` (up to token `stop`) as far as they agree."""
-        stop = len(keys) // self.width if stop is None else stop
+        width, begins = self.width, keys.startswith
+        stop = len(keys) // width if stop is None else stop
         node, at, path = self.root, 0, [self.root]
-        while at < stop and (found := descend(node, keys, at, stop, self.width)) is not None:
-            node, agreed = found
-            path.append(node)
-            at += agreed
-            if at < node.end:
+        while at < stop:
+            child = node.only
+            if child is not None and child.sibling is None and child.end <= stop and begins(child.edge, at * width):
+                # most of a long path goes this way, so it takes no call
+                at = child.end
+            elif (found := descend(node, keys, at, stop, width)) is not None:
+                child, agreed = found
+                at += agreed
+            else:
                 break
+            path.append(child)
+            if at < child.end:
+                break
+            node = child
         return Match(path, at)
 
     def append(self, parent: Node, edge: bytes) -> Node:
@@ -58,9 +68,16 @@ class Trie:
         node = Node(self._next, parent, edge, parent.end + len(edge) // self.width)
         self._next += 1
         self.nodes += 1
-        parent.children[first_key(edge, self.width)] = node
+        hang(parent, node, self.width)
         self._emit(NodeBorn(node=node.id, parent=parent.id, start=parent.end, end=node.end))
         return node
+
+    def extend(self, leaf: Node, edge: bytes) -> None:
+        """Let a leaf grow in place by the keys of `edge`."""
+        leaf.edge += edge
+        leaf.end += len(edge) // self.width
+        parent = _parent(leaf)
+        self._emit(NodeBorn(node=leaf.id, parent=parent.id, start=leaf.start, end=leaf.end, user=leaf.user))
 
     def split(self, node: Node, at: int) -> Node:
         """Cut `node` at token offset `at`; return the new head. `node` keeps its end, its children, its user flag and what it carries."""
@@ -70,11 +87,11 @@ class Trie:
         self._next += 1
         self.nodes += 1
         head.used = node.used
-        _replace(parent, node, head, self.width)
+        replace(parent, node, head, self.width)
         node.start = at
         node.edge = node.edge[cut:]
         node.parent = head
-        head.children[first_key(node.edge, self.width)] = node
+        head.only = node
         self._emit(NodeSplit(node=node.id, head=head.id, start=head.start, end=at))
         return head
 
@@ -82,13 +99,13 @@ class Trie:
         """Let `node` take over its parent's edge; return the parent, which has left the trie. `node` must be its only child."""
         head = _parent(node)
         above = _parent(head)
-        _replace(above, head, node, self.width)
+        replace(above, head, node, self.width)
         node.start = head.start
         node.edge = head.edge + node.edge
         node.parent = above
         node.used = max(node.used, head.used)
-        head.parent = None
-        head.children = {}
+        # whoever still holds the head (the eviction queue may) does not hold its keys
+        head.parent, head.only, head.edge = None, None, b""
         self.nodes -= 1
         self._emit(NodeMerged(node=node.id, head=head.id, start=node.start, end=node.end))
         return head
@@ -99,7 +116,7 @@ class Trie:
         if leaf.children:
             msg = f"{leaf!r} has children"
             raise ValueError(msg)
-        _unlink(parent, leaf, self.width)
+        take_off(parent, leaf, self.width)
         leaf.parent = None
         self.nodes -= 1
         self._emit(NodeRemoved(node=leaf.id))
@@ -112,19 +129,20 @@ class Trie:
             node = waiting.pop()
             yield node
             for child in node.children.values():
-                waiting.extend(_chain(child))
+                waiting.extend(chain(child))
 
 
 def descend(node: Node, keys: bytes, at: int, stop: int, width: int = WIDTH) -> tuple[Node, int] | None:
     """Return the child of `node` that agrees with `keys` from token `at`, and for how many tokens; None if none does."""
-    child = node.children.get(int.from_bytes(keys[at * width : at * width + width], "little", signed=True))
+    child = below(node, keys, at, width)
     if child is None:
         return None
     if child.sibling is None:
-        return child, _agreed(child, keys, at, stop, width)
-    found = [(agreed := _agreed(one, keys, at, stop, width), agreed == one.tokens, one) for one in _chain(child)]
+        agreed = _agreed(child, keys, at, stop, width)
+        return (child, agreed) if agreed else None
+    found = [(agreed := _agreed(one, keys, at, stop, width), agreed == one.tokens, one) for one in chain(child)]
     agreed, _, best = max(found, key=lambda one: (one[1], one[0]))
-    return best, agreed
+    return (best, agreed) if agreed else None
 
 
 def _agreed(child: Node, keys: bytes, at: int, stop: int, width: int) -> int:
@@ -133,37 +151,8 @@ def _agreed(child: Node, keys: bytes, at: int, stop: int, width: int) -> int:
     return agreeing(keys, at, child.edge, stop, width)
 
 
-def _chain(child: Node | None) -> Iterator[Node]:
-    while child is not None:
-        yield child
-        child = child.sibling
-
-
 def _parent(node: Node) -> Node:
     if node.parent is None:
         msg = f"{node!r} has no parent"
         raise ValueError(msg)
     return node.parent
-
-
-def _replace(parent: Node, old: Node, new: Node, width: int) -> None:
-    # Both share the first key, so the entry is overwritten in place and the order of children stays.
-    key = first_key(old.edge, width)
-    new.sibling, old.sibling = old.sibling, None
-    if parent.children[key] is old:
-        parent.children[key] = new
-        return
-    before = next(one for one in _chain(parent.children[key]) if one.sibling is old)
-    before.sibling = new
-
-
-def _unlink(parent: Node, leaf: Node, width: int) -> None:
-    key = first_key(leaf.edge, width)
-    if parent.children[key] is not leaf:
-        before = next(one for one in _chain(parent.children[key]) if one.sibling is leaf)
-        before.sibling = leaf.sibling
-    elif leaf.sibling is not None:
-        parent.children[key] = leaf.sibling
-    else:
-        del parent.children[key]
-    leaf.sibling = None

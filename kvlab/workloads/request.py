@@ -35,6 +35,27 @@ class Follow:
 
 
 @dataclass(frozen=True, slots=True)
+class MediaItem:
+    """An image or a sound in a prompt: positions [start, end) of its tokens.
+
+    Attributes:
+        start: Its first position.
+        end: The position after its last.
+        fold: Stands for its contents in the keys: 32 bits with the top bit set (`media_fold`).
+        whole: It attends in both directions, so it is evaluated in one forward.
+    """
+
+    start: int
+    end: int
+    fold: int
+    whole: bool = True
+
+    def cuts(self, offset: int) -> bool:
+        """Whether a cut at `offset` would part a whole item."""
+        return self.whole and self.start < offset < self.end
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One request. Exactly one of `messages`, `prompt` and `tokens` is given.
 
@@ -52,6 +73,7 @@ class Request:
         think_s: Seconds the user waits before sending it; a run does not wait.
         action: Something done instead of a request, such as `unload`; "" for a request.
         sampling: How tokens are chosen.
+        media: Items among the prompt's tokens, in order.
     """
 
     label: str = ""
@@ -67,6 +89,7 @@ class Request:
     think_s: float = 0.0
     action: str = ""
     sampling: Sampling = GREEDY
+    media: tuple[MediaItem, ...] = ()
 
     @property
     def text(self) -> str:

@@ -1,0 +1,37 @@
+"""Media items in a prompt: what stands for them in the keys, and where they may not be cut.
+
+Every position of an item has the item's fold value instead of its token as key; a fold has its top bit set, so it equals no token id.
+Under `media=whole_items` a capture inside an item lands at its end, a match inside resumes at its start, and no chunk ends within.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvlab.workloads.request import MediaItem
+
+
+def folded(tokens: Sequence[int], items: Sequence[MediaItem]) -> list[int]:
+    """Return the prompt's tokens with every item's positions replaced by its fold value."""
+    found = list(tokens)
+    for item in items:
+        found[item.start : item.end] = [item.fold - 2**32] * (item.end - item.start)
+    return found
+
+
+def before(items: Sequence[MediaItem], offset: int) -> int:
+    """Return `offset`, or the start of the whole item that it lies inside."""
+    return next((item.start for item in items if item.cuts(offset)), offset)
+
+
+def after(items: Sequence[MediaItem], offset: int) -> int:
+    """Return `offset`, or the end of the whole item that it lies inside."""
+    return next((item.end for item in items if item.cuts(offset)), offset)
+
+
+def clear_edge(items: Sequence[MediaItem], at: int, edge: int, last: int) -> int:
+    """Return where a chunk [at, edge) ends instead: before a whole item that begins inside it, else at its end, never past `last`."""
+    for item in items:
+        if item.cuts(edge):
+            return min(item.start if item.start > at else item.end, last)
+    return edge
