@@ -26,6 +26,7 @@ class LayerGroup:
         state_bytes: Bytes of one checkpoint, summed over the group's layers; 0 for kv.
         window: Tokens a sliding window keeps; 0 for none.
         growth_step: Tokens by which a live buffer grows.
+        conv_bytes_per_token: Bytes one row of the recurrent layers' convolution input takes: what a view pins per token of a forward.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class LayerGroup:
     state_bytes: int = 0
     window: int = 0
     growth_step: int = 256
+    conv_bytes_per_token: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -42,7 +44,7 @@ class LayerGroup:
                 why=f"the kinds are {', '.join(KINDS)}",
                 hint="correct the kind",
             )
-        for name in ("bytes_per_token", "state_bytes", "window", "growth_step"):
+        for name in ("bytes_per_token", "state_bytes", "window", "growth_step", "conv_bytes_per_token"):
             if getattr(self, name) < 0:
                 raise BadValue(
                     what=f"a layer group's {name} is {getattr(self, name)}",

@@ -20,12 +20,13 @@ class Ledger:
         weights: Bytes the weights' buffers retain.
         live: Bytes the live buffers retain, as last seen.
         snapshots: Bytes all snapshots retain.
+        shared: Bytes of snapshots that the live buffers or another snapshot hold too.
         transient: Bytes of consumed merge inputs that wait for a sweep.
         outside: Bytes in use in this process, by others, when the weights were taken in.
         peak: The allocator's highest active bytes since the last `reset_peak`, as last read.
     """
 
-    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "snapshots", "transient", "weights")
+    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "shared", "snapshots", "transient", "weights")
 
     def __init__(self, meter: Meter, emit: Callable[[Event], None]) -> None:
         self._meter = meter
@@ -33,6 +34,7 @@ class Ledger:
         self.weights = 0
         self.live = 0
         self.snapshots = 0
+        self.shared = 0
         self.transient = 0
         self.outside = 0
         self.peak = 0
@@ -40,7 +42,7 @@ class Ledger:
     @property
     def retained(self) -> int:
         """Bytes that all owners retain together."""
-        return self.weights + self.live + self.snapshots + self.transient
+        return self.weights + self.live + self.snapshots - self.shared + self.transient
 
     def load(self, *, clear_pool: bool) -> None:
         """Take the weights in; give the pool back when the policy says so."""
@@ -107,7 +109,7 @@ class Ledger:
             live_logical=live_logical,
             live=self.live,
             counted=counted,
-            snapshots=self.snapshots,
+            snapshots=self.snapshots - self.shared,
             transient=self.transient,
             pool=reading.pool,
             active=active,

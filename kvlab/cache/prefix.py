@@ -180,6 +180,7 @@ class PrefixCache:
     def read_bytes(self, phase: str) -> BytesRead:
         """Write down every owner's bytes at this moment."""
         self.ledger.see_live(self.live_bytes)
+        self.ledger.shared = sum(layer.shared() for layer in self.layers)
         logical = sum(layer.store.live_logical() for layer in self.layers)
         return self.ledger.read(phase, live_logical=logical, counted=self.counted, budget=self.policy.budget_bytes, nodes=self.trie.nodes)
 

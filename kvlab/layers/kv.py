@@ -133,6 +133,10 @@ class KVLayers:
         self.store.offset = offset
         self._rewound = True
 
+    def shared(self) -> int:
+        """Owned copies share nothing."""
+        return 0
+
     def free(self) -> None:
         """Let the live buffers go. Lazy snapshots are copied out first, so their bytes move and are not released."""
         for snapshot in list(self.lazies.values()):

@@ -77,6 +77,10 @@ class Layer(Protocol):
         """Undo a forward that began at `offset` and was interrupted, perhaps with some layers written and others not."""
         ...
 
+    def shared(self) -> int:
+        """Return the bytes that snapshots share with the live buffers or with each other."""
+        ...
+
     def free(self) -> None:
         """Let the live buffers go."""
         ...

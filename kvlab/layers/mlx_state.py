@@ -75,6 +75,11 @@ class MLXRecurrentStore:
         """Return the bytes of the buffers a copy keeps alive."""
         return int(mx.get_array_buffer_size(data))
 
+    def shared(self, datas: Sequence[list[list[mx.array | None]]]) -> int:
+        """Return the bytes that `datas` share with the live state or with each other."""
+        apart = sum(map(self.retained, datas)) + self.live_retained()
+        return apart - int(mx.get_array_buffer_size(list(datas), self.hand_out()))
+
     def live_logical(self) -> int:
         """Return the bytes of the live state."""
         return self.counted(self.hand_out())
@@ -160,6 +165,11 @@ class MLXRotatingStore:
     def retained(self, data: list[Window]) -> int:
         """Return the bytes of the buffers a copy keeps alive."""
         return int(mx.get_array_buffer_size([(one.keys, one.values) for one in data]))
+
+    def shared(self, datas: Sequence[list[Window]]) -> int:
+        """Windows are copied: nothing is shared."""
+        del datas
+        return 0
 
     def live_logical(self) -> int:
         """Return the bytes of the live windows, without slack."""

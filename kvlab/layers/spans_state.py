@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from kvlab.layers.spans import Run, Runs, joined, slots
 from kvlab.shape import LayerGroup
+
+
+class State(NamedTuple):
+    """A copy of a state: whose tokens it has seen, the rows a window takes, and the bytes of the forward's input that a view pins."""
+
+    runs: Runs
+    rows: int
+    pinned: int
 
 
 class SpanStateStore:
@@ -15,13 +26,14 @@ class SpanStateStore:
         writer: The request that writes now.
     """
 
-    __slots__ = ("_rows", "_runs", "group", "offset", "writer")
+    __slots__ = ("_last", "_rows", "_runs", "group", "offset", "writer")
 
     def __init__(self, group: LayerGroup) -> None:
         self.group = group
         self.offset = 0
         self.writer = 0
         self._rows = 0
+        self._last = 0
         self._runs: list[Run] = []
 
     @property
@@ -32,6 +44,7 @@ class SpanStateStore:
     def append(self, tokens: int) -> None:
         """See `tokens` more, as the running request."""
         end = self.offset + tokens
+        self._last = tokens
         self._runs = joined(self._runs, (Run(self.writer, self.offset, end),))
         if self.group.window:
             self._rows = self._rows_after(tokens, end)
@@ -45,18 +58,24 @@ class SpanStateStore:
         first = max(start, self.offset - self.group.window) if self.group.window else start
         return slots(self._runs, first, end)
 
-    def copy(self) -> tuple[Runs, int]:
-        """Return an own copy of the state, with the rows it takes."""
-        return tuple(self._runs), min(self.offset, self.group.window)
+    def copy(self) -> State:
+        """Return an own copy of the state."""
+        return State(tuple(self._runs), min(self.offset, self.group.window), 0)
 
-    def hand_out(self) -> tuple[Runs, int]:
-        """Return the state as the model hands it out."""
-        return self.copy()
+    def hand_out(self) -> State:
+        """Return the state as the model hands it out: its convolution's part is a view of the whole forward's input."""
+        pinned = self._last * self.group.conv_bytes_per_token if self._last > 1 else 0
+        return State(tuple(self._runs), min(self.offset, self.group.window), pinned)
 
-    def put(self, data: tuple[Runs, int], offset: int) -> None:
+    def put(self, data: State, offset: int) -> None:
         """Make `data` the live state; it has seen `offset` tokens."""
-        self._runs, self._rows = list(data[0]), data[1]
+        self._runs, self._rows = list(data.runs), data.rows
         self.offset = offset
+
+    def shared(self, datas: Sequence[State]) -> int:
+        """Spans share nothing."""
+        del datas
+        return 0
 
     def can_rewind(self, target: int) -> bool:
         """Whether the live state can go back to `target`: a window that has not wrapped can."""
@@ -67,13 +86,13 @@ class SpanStateStore:
         self._runs = list(slots(self._runs, 0, target))
         self.offset = target
 
-    def counted(self, data: tuple[Runs, int]) -> int:
+    def counted(self, data: State) -> int:
         """Return the bytes a copy counts for."""
-        return data[1] * self.group.bytes_per_token if self.group.window else self.group.state_bytes
+        return data.rows * self.group.bytes_per_token if self.group.window else self.group.state_bytes
 
-    def retained(self, data: tuple[Runs, int]) -> int:
+    def retained(self, data: State) -> int:
         """Return the bytes a copy keeps alive."""
-        return self.counted(data)
+        return self.counted(data) + data.pinned
 
     def live_logical(self) -> int:
         """Return the bytes of the live state, without slack."""

@@ -21,11 +21,12 @@ class StateLayers:
         kind: recurrent or rotating.
         store: Their live state.
         lazies: Always empty: nothing of a whole state is lazy.
+        views: Snapshots that hold what the model handed out, by id (`capture_as=view`).
     """
 
     rewinds = False
 
-    __slots__ = ("_as_view", "_book", "_group", "kind", "lazies", "store")
+    __slots__ = ("_as_view", "_book", "_group", "kind", "lazies", "store", "views")
 
     def __init__(self, group: int, store: StateStore, policy: Policy, book: Book) -> None:
         self._group = group
@@ -34,6 +35,7 @@ class StateLayers:
         self._book = book
         self._as_view = policy.capture_as == "view"
         self.lazies: dict[int, Snapshot] = {}
+        self.views: dict[int, Snapshot] = {}
 
     @property
     def offset(self) -> int:
@@ -56,9 +58,12 @@ class StateLayers:
         data = self.store.hand_out() if self._as_view else self.store.copy()
         state = "view" if self._as_view else "owned"
         first = max(0, offset - self.store.group.window) if self.store.group.window else offset
-        return self._book.take(
+        snapshot = self._book.take(
             self._group, self.kind, first, offset, state=state, data=data, counted=self.store.counted(data), retained=self.store.retained(data)
         )
+        if self._as_view:
+            self.views[snapshot.id] = snapshot
+        return snapshot
 
     def can_restore(self, snapshot: Snapshot | None, target: int) -> bool:
         """Whether `restore` would bring the live state to `target`."""
@@ -89,7 +94,12 @@ class StateLayers:
 
     def close(self, snapshot: Snapshot) -> None:
         """End a snapshot."""
+        self.views.pop(snapshot.id, None)
         self._book.close(snapshot)
+
+    def shared(self) -> int:
+        """Return the bytes that views share with the live state or with each other: counted once too often in the sum of all."""
+        return self.store.shared([snapshot.data for snapshot in self.views.values()]) if self.views else 0
 
     def shrink(self) -> None:
         """A whole state has no room to give back."""

@@ -5,6 +5,7 @@ The rules of a kind (kvlab/layers/kv.py) decide what happens; a store only holds
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kvlab.shape import LayerGroup
@@ -103,6 +104,10 @@ class StateStore(Store, Protocol):
 
     def rewind(self, target: int) -> None:
         """Go back to `target`."""
+        ...
+
+    def shared(self, datas: Sequence[Any]) -> int:
+        """Return the bytes that `datas` share with the live state or with each other."""
         ...
 
     def counted(self, data: Any) -> int:

@@ -68,7 +68,7 @@ def _prices(layers: Fields, numbers: dict[str, int]) -> dict[str, dict[str, int]
         if needs[kind] not in layers:
             raise layers.missing(needs[kind], f"{kind} layers need their price")
     kv_bytes, window, rotating_bytes = (layers.count(key) for key in ("kv_bytes_per_token", "window", "rotating_bytes_per_token"))
-    layers.count("conv_bytes_per_token")
+    conv = layers.count("conv_bytes_per_token")
     if "rotating" in numbers and window < 1:
         raise layers.bad("window", "rotating layers keep a window of at least 1 token")
     draft = kv_bytes * numbers.get("draft_kv", 0) // max(1, numbers.get("draft_kv", 0) + numbers.get("kv", 0))
@@ -80,7 +80,7 @@ def _prices(layers: Fields, numbers: dict[str, int]) -> dict[str, dict[str, int]
         "kv": {"bytes_per_token": kv_bytes - draft},
         "draft_kv": {"bytes_per_token": draft},
         "rotating": {"bytes_per_token": rotating_bytes, "state_bytes": rotating_state, "window": window},
-        "recurrent": {"state_bytes": state - rotating_state},
+        "recurrent": {"state_bytes": state - rotating_state, "conv_bytes_per_token": conv},
     }
 
 

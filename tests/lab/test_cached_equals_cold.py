@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
+import mlx.nn as nn
 import pytest
 
 from kvlab.lab.lab import Lab
 from kvlab.models.mlx_model import MLXModel
 from kvlab.models.tiny import random_llama
 from kvlab.policy import Policy
+from tests.lab import nets
 from tests.lab.cold import Walk, Watched, sequence
 
 SEQUENCES = 200
@@ -36,6 +39,20 @@ def test_random_sequences_on_a_small_llama(tiny: Watched, part: int) -> None:
         aligned, numeric = aligned + walk.aligned, numeric + walk.numeric
     assert aligned > SEQUENCES / 4
     assert numeric > SEQUENCES / 4
+
+
+@pytest.mark.parametrize("net", [nets.hybrid, nets.sliding, nets.convolution])
+def test_random_sequences_on_other_layer_kinds(net: Callable[[], nn.Module]) -> None:
+    model = Watched(net.__name__, net(), nets.bytes_tokenizer(), context=4096)
+    whole = model.shape.state_bytes + 10 * model.shape.bytes_per_token
+    numeric = 0
+    for seed in range(25):
+        rng = random.Random(seed)
+        walk = Walk(model, Policy(prefill_chunk=rng.choice([8, 16]), capture_grid=16, budget_bytes=rng.choice([0, 2, 6, 100]) * whole))
+        for request in sequence(rng, 256, requests=6, most=60, reply=4):
+            walk.run(request)
+        numeric += walk.numeric
+    assert numeric > 25
 
 
 def test_random_sequences_on_smollm2(smollm2: Lab) -> None:
