@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mlx.core as mx
-import mlx.nn as nn
+from mlx import nn
 from mlx.utils import tree_flatten
 from mlx_lm.models import gemma3_text, lfm2, qwen3_next
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-import mlx.nn as nn
 import pytest
+from mlx import nn
 
 from kvlab.lab.lab import Lab
 from kvlab.models.mlx_model import MLXModel
