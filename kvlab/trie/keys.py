@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from struct import Struct
 
 import numpy as np
+from numpy import ndarray
 
 from kvlab.errors import BadValue
 
@@ -17,9 +19,10 @@ WIDTH = 4
 """Bytes of one key without look-ahead."""
 
 _KINDS = {WIDTH: np.dtype(np.int32), 2 * WIDTH: np.dtype(np.int64)}
+_READ = {WIDTH: Struct("=i").unpack_from, 2 * WIDTH: Struct("=q").unpack_from}
 
 # Keys compared at once: a long edge that differs early is not read to its end.
-_WINDOW = 8192
+_WINDOW = 16384
 
 
 def width_of(look_ahead: int) -> int:
@@ -54,19 +57,20 @@ def to_keys(tokens: Iterable[int], look_ahead: int = 0) -> bytes:
     return np.stack((alone[:-1], alone[1:]), axis=1).tobytes()
 
 
-def first_key(edge: bytes, width: int = WIDTH) -> int:
-    """Return the first key of an edge."""
-    return int.from_bytes(edge[:width], "little", signed=True)
+def key_at(keys: bytes, at: int, width: int = WIDTH) -> int:
+    """Return key `at`, as a number."""
+    return _READ[width](keys, at * width)[0]
 
 
 def agreeing(keys: bytes, at: int, edge: bytes, stop: int, width: int = WIDTH) -> int:
     """Return how many leading keys of `edge` equal those of `keys` from key `at`, never reading `keys` past key `stop`."""
     room = min(len(edge) // width, stop - at)
-    kind = _KINDS[width]
-    for low in range(0, room, _WINDOW):
-        size = min(_WINDOW, room - low)
-        differs = np.frombuffer(keys, kind, size, (at + low) * width) != np.frombuffer(edge, kind, size, low * width)
+    kind, offset, low = _KINDS[width], at * width, 0
+    while low < room:
+        size = min(room - low, _WINDOW)
+        differs = ndarray(size, kind, keys, offset + low * width) != ndarray(size, kind, edge, low * width)
         first = int(differs.argmax())
         if differs[first]:
             return low + first
+        low += size
     return room

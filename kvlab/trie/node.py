@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kvlab.trie.keys import first_key
+from kvlab.trie.keys import key_at
 
 
 class Node:
@@ -63,7 +63,7 @@ class Node:
             return self.several
         if self.only is None:
             return {}
-        return {first_key(self.only.edge, len(self.only.edge) // self.only.tokens): self.only}
+        return {key_at(self.only.edge, 0, len(self.only.edge) // self.only.tokens): self.only}
 
     def __repr__(self) -> str:
         return f"Node {self.id} [{self.start}, {self.end})"

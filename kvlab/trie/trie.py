@@ -48,15 +48,17 @@ class Trie:
         stop = len(keys) // width if stop is None else stop
         node, at, path = self.root, 0, [self.root]
         while at < stop:
-            child = node.only
-            if child is not None and child.sibling is None and child.end <= stop and begins(child.edge, at * width):
-                # most of a long path goes this way, so it takes no call
-                at = child.end
-            elif (found := descend(node, keys, at, stop, width)) is not None:
-                child, agreed = found
-                at += agreed
-            else:
+            # most of a long path is edges that agree whole: these take no call but the comparison
+            child = node.only if node.several is None else below(node, keys, at, width)
+            if child is None:
                 break
+            if child.sibling is None and child.end <= stop and begins(child.edge, at * width):
+                at = child.end
+            else:
+                child, agreed = _furthest(child, keys, at, stop, width)
+                if not agreed:
+                    break
+                at += agreed
             path.append(child)
             if at < child.end:
                 break
@@ -137,18 +139,16 @@ def descend(node: Node, keys: bytes, at: int, stop: int, width: int = WIDTH) -> 
     child = below(node, keys, at, width)
     if child is None:
         return None
+    child, agreed = _furthest(child, keys, at, stop, width)
+    return (child, agreed) if agreed else None
+
+
+def _furthest(child: Node, keys: bytes, at: int, stop: int, width: int) -> tuple[Node, int]:
     if child.sibling is None:
-        agreed = _agreed(child, keys, at, stop, width)
-        return (child, agreed) if agreed else None
-    found = [(agreed := _agreed(one, keys, at, stop, width), agreed == one.tokens, one) for one in chain(child)]
+        return child, agreeing(keys, at, child.edge, stop, width)
+    found = [(agreed := agreeing(keys, at, one.edge, stop, width), agreed == one.tokens, one) for one in chain(child)]
     agreed, _, best = max(found, key=lambda one: (one[1], one[0]))
-    return (best, agreed) if agreed else None
-
-
-def _agreed(child: Node, keys: bytes, at: int, stop: int, width: int) -> int:
-    if child.end <= stop and keys.startswith(child.edge, at * width):
-        return child.tokens
-    return agreeing(keys, at, child.edge, stop, width)
+    return best, agreed
 
 
 def _parent(node: Node) -> Node:

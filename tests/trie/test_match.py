@@ -66,8 +66,8 @@ def test_20_the_longer_partial_edge_wins() -> None:
 
 def damaged(trie: Trie, tokens: list[int]) -> None:
     """Hang a second child with the same first key below the root, as no sound trie has."""
-    first = trie.root.children[tokens[0]]
-    del trie.root.children[tokens[0]]
+    first = trie.root.only
+    trie.root.only = None
     trie.append(trie.root, to_keys(tokens)).sibling = first
 
 
