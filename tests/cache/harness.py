@@ -7,7 +7,7 @@ at the end each snapshot ever taken is in the trie and open, or was closed exact
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kvlab.allocator import Ledger
@@ -41,6 +41,20 @@ class Ran:
     pending: tuple[int, ...]
     stream: tuple[int, ...]
     end: int
+
+
+def assert_holds(cache: PrefixCache, streams: Mapping[int, Sequence[int]], stream: Sequence[int], end: int) -> None:
+    """Assert that every layer holds exactly what a cold run over `stream[:end]` leaves; `streams` are all tokens of every request."""
+    for layer in cache.layers:
+        store, ahead = layer.store, layer.kind == "draft_kv"
+        assert store.offset == end
+        if not isinstance(store, HasContents):
+            assert same_as_cold(store, stream, end), layer.kind
+            continue
+        # who wrote what, told by the tokens that led there
+        held = [(at, tuple(streams[run.writer][: at + 1 + ahead])) for run in store.contents(0, end) for at in range(run.start, run.end)]
+        first = max(0, end - store.group.window) if store.group.window else 0
+        assert held == [(at, tuple(stream[: at + 1 + ahead])) for at in range(first, end)], layer.kind
 
 
 class Harness:
@@ -113,16 +127,7 @@ class Harness:
 
     def assert_holds(self, stream: Sequence[int], end: int) -> None:
         """Assert that every layer holds exactly what a cold run over `stream[:end]` leaves."""
-        for layer in self.cache.layers:
-            store, ahead = layer.store, layer.kind == "draft_kv"
-            assert store.offset == end
-            if not isinstance(store, HasContents):
-                assert same_as_cold(store, stream, end), layer.kind
-                continue
-            # who wrote what, told by the tokens that led there
-            held = [(at, self.streams[run.writer][: at + 1 + ahead]) for run in store.contents(0, end) for at in range(run.start, run.end)]
-            first = max(0, end - store.group.window) if store.group.window else 0
-            assert held == [(at, tuple(stream[: at + 1 + ahead])) for at in range(first, end)], layer.kind
+        assert_holds(self.cache, self.streams, stream, end)
 
     def finish(self) -> None:
         """Assert that snapshots are conserved."""
