@@ -19,10 +19,12 @@ WIDTH = 4
 """Bytes of one key without look-ahead."""
 
 _KINDS = {WIDTH: np.dtype(np.int32), 2 * WIDTH: np.dtype(np.int64)}
-_READ = {WIDTH: Struct("=i").unpack_from, 2 * WIDTH: Struct("=q").unpack_from}
+READ = {WIDTH: Struct("=i").unpack_from, 2 * WIDTH: Struct("=q").unpack_from}
+"""Reads the key at a byte offset, by width; `key_at` is the same with a call more."""
 
-# Keys compared at once: a long edge that differs early is not read to its end.
-_WINDOW = 16384
+
+# Keys compared first, and then at once: a long edge that differs early is not read to its end.
+_SOON, _WINDOW = 512, 16384
 
 
 def width_of(look_ahead: int) -> int:
@@ -59,15 +61,18 @@ def to_keys(tokens: Iterable[int], look_ahead: int = 0) -> bytes:
 
 def key_at(keys: bytes, at: int, width: int = WIDTH) -> int:
     """Return key `at`, as a number."""
-    return _READ[width](keys, at * width)[0]
+    return READ[width](keys, at * width)[0]
 
 
 def agreeing(keys: bytes, at: int, edge: bytes, stop: int, width: int = WIDTH) -> int:
     """Return how many leading keys of `edge` equal those of `keys` from key `at`, never reading `keys` past key `stop`."""
-    room = min(len(edge) // width, stop - at)
-    kind, offset, low = _KINDS[width], at * width, 0
+    room, offset = min(len(edge) // width, stop - at), at * width
+    # most that differ do so soon, and comparing bytes is the cheaper look
+    if room > _SOON and not keys.startswith(edge[: _SOON * width], offset):
+        room = _SOON
+    kind, low = _KINDS[width], 0
     while low < room:
-        size = min(room - low, _WINDOW)
+        size = min(_WINDOW, room - low)
         differs = ndarray(size, kind, keys, offset + low * width) != ndarray(size, kind, edge, low * width)
         first = int(differs.argmax())
         if differs[first]:

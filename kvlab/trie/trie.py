@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kvlab.events import Event, NodeBorn, NodeMerged, NodeRemoved, NodeSplit
 from kvlab.trie.children import below, chain, hang, replace, take_off
-from kvlab.trie.keys import WIDTH, agreeing
+from kvlab.trie.keys import READ, WIDTH, agreeing
 from kvlab.trie.node import Node
 
 
@@ -44,22 +44,24 @@ class Trie:
 
     def match(self, keys: bytes, stop: int | None = None) -> Match:
         """Walk the trie along `keys` (up to token `stop`) as far as they agree."""
-        width, begins = self.width, keys.startswith
-        stop = len(keys) // width if stop is None else stop
+        # written out rather than with `descend`: the calls would cost more than the comparisons
+        width, begins, read = self.width, keys.startswith, READ[self.width]
+        if stop is None:
+            stop = len(keys) // width
         node, at, path = self.root, 0, [self.root]
         while at < stop:
-            # most of a long path is edges that agree whole: these take no call but the comparison
-            child = node.only if node.several is None else below(node, keys, at, width)
+            child = node.only if node.several is None else node.several.get(read(keys, at * width)[0])
             if child is None:
                 break
-            if child.sibling is None and child.end <= stop and begins(child.edge, at * width):
+            if child.sibling is not None:
+                child, agreed = _best_of(child, keys, at, stop, width)
+                at += agreed
+            elif child.end <= stop and begins(child.edge, at * width):
                 at = child.end
             else:
-                child, agreed = _furthest(child, keys, at, stop, width)
-                if not agreed:
-                    break
-                at += agreed
-            path.append(child)
+                at += agreeing(keys, at, child.edge, stop, width)
+            if at > node.end:
+                path.append(child)
             if at < child.end:
                 break
             node = child
@@ -139,13 +141,16 @@ def descend(node: Node, keys: bytes, at: int, stop: int, width: int = WIDTH) -> 
     child = below(node, keys, at, width)
     if child is None:
         return None
-    child, agreed = _furthest(child, keys, at, stop, width)
+    if child.sibling is not None:
+        child, agreed = _best_of(child, keys, at, stop, width)
+    elif child.end <= stop and keys.startswith(child.edge, at * width):
+        return child, child.tokens
+    else:
+        agreed = agreeing(keys, at, child.edge, stop, width)
     return (child, agreed) if agreed else None
 
 
-def _furthest(child: Node, keys: bytes, at: int, stop: int, width: int) -> tuple[Node, int]:
-    if child.sibling is None:
-        return child, agreeing(keys, at, child.edge, stop, width)
+def _best_of(child: Node, keys: bytes, at: int, stop: int, width: int) -> tuple[Node, int]:
     found = [(agreed := agreeing(keys, at, one.edge, stop, width), agreed == one.tokens, one) for one in chain(child)]
     agreed, _, best = max(found, key=lambda one: (one[1], one[0]))
     return best, agreed
