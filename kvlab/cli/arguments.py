@@ -22,7 +22,10 @@ def recording(parser: argparse.ArgumentParser) -> None:
 def policy(parser: argparse.ArgumentParser) -> None:
     """Add --policy, --set and --budget."""
     parser.add_argument(
-        "--policy", metavar="NAME", help="main: the rules of today's upstream main (the default); kvlab: these, and eviction also when a request closes"
+        "--policy",
+        metavar="NAME",
+        help="main: the rules of today's upstream main (the default); 0.32.5: those of that release, from 0.30.7 on; "
+        "kvlab: main, and eviction also when a request closes",
     )
     parser.add_argument("--set", metavar="FIELD=VALUE", action="append", default=[], dest="choices", help="set one choice of the policy; may be repeated")
     parser.add_argument("--budget", metavar="BYTES", help="the cache's budget with its unit, such as 8GiB")

@@ -14,10 +14,21 @@ from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
 from kvlab.diagnose.finding import Evidence, Finding
 from kvlab.diagnose.findings import Findings
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right
+from kvlab.diagnose.what_survived_a_cancel import what_survived_a_cancel
 from kvlab.diagnose.why_not_reused import why_not_reused
 from kvlab.recording import Recording
 
-__all__ = ["Evidence", "Finding", "Findings", "budget_or_leak", "diagnose", "do_the_parts_add_up", "is_the_answer_right", "why_not_reused"]
+__all__ = [
+    "Evidence",
+    "Finding",
+    "Findings",
+    "budget_or_leak",
+    "diagnose",
+    "do_the_parts_add_up",
+    "is_the_answer_right",
+    "what_survived_a_cancel",
+    "why_not_reused",
+]
 
 
 def diagnose(recording: Recording, *, checked: bool | None = None) -> Findings:
@@ -26,7 +37,10 @@ def diagnose(recording: Recording, *, checked: bool | None = None) -> Findings:
     `checked` says whether every restored position was checked; by default the recording is asked.
     """
     right = is_the_answer_right(recording, checked=checked)
-    return Findings((budget_or_leak(recording), why_not_reused(recording), right, do_the_parts_add_up(recording)))
+    found = [budget_or_leak(recording), why_not_reused(recording), right, do_the_parts_add_up(recording)]
+    if (recording.requests["stop"] == "cancelled").any():
+        found.append(what_survived_a_cancel(recording))
+    return Findings(tuple(found))
 
 
 class _Asked(ModuleType):

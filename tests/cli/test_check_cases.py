@@ -13,7 +13,30 @@ from kvlab.units import GIB
 
 Kvlab = Callable[..., Any]
 
-HOLD = ("exact_repeat_leaves_one_token", "grid_restore_plain_kv", "tokens/unrelated_prompts", "tokens/lazy_overwrite")
+HOLD = (
+    "budget_fixed_rate_moe",
+    "budget_short_unrelated_15",
+    "budget_short_unrelated_60",
+    "chat_50_turns_after",
+    "chat_50_turns_before",
+    "exact_repeat_leaves_one_token",
+    "grid_restore_after_cold",
+    "grid_restore_plain_kv",
+    "tokens/active_path_grows",
+    "tokens/cancelled_prefill",
+    "tokens/grown_in_place_free_all",
+    "tokens/lazy_overwrite",
+    "tokens/mid_edge_refused",
+    "tokens/page_out_skips_head",
+    "tokens/unrelated_prompts",
+)
+
+BREAK = {
+    "tokens/grown_in_place_free_all": {"kv_covers_edge"},
+    "tokens/lazy_overwrite": {"lazy_intact", "restored_right"},
+    "tokens/mid_edge_refused": {"cached_is_matched", "kv_covers_edge"},
+}
+"""The rules that a case's defect breaks."""
 
 
 @pytest.mark.parametrize("name", HOLD)
@@ -40,11 +63,41 @@ def test_the_case_holds(kvlab_says: Kvlab, cases: Path, name: str) -> None:
                 "positions": checkpoint["wrong_positions"],
                 "belongs_to_request": checkpoint["belongs_to_request"],
             }
+        if "warning" in checkpoint:
+            assert any(checkpoint["warning"] in warning for warning in row["warnings"])
     if "paged_out_bytes" in expected:
         assert [row["paged_out_bytes"] for row in rows] == expected["paged_out_bytes"]
-    has_wrong = any(row["wrong_positions"] for row in rows)
-    assert bool(said.json["violations"]) == has_wrong
-    assert said.code == (1 if has_wrong else 0)
+    if isinstance(expected.get("nodes"), list):
+        assert [row["nodes"] for row in rows] == expected["nodes"]
+    if "violation" in expected:
+        assert expected["violation"] in {row["detail"] for row in said.json["violations"]}
+    broken = {row["rule"] for row in said.json["violations"]}
+    assert broken == BREAK.get(name, set())
+    assert said.code == (1 if broken else 0)
+
+
+@pytest.mark.parametrize("name", [name for name in HOLD if name.startswith("tokens/")])
+def test_the_control_arm_shows_nothing(kvlab_says: Kvlab, cases: Path, name: str) -> None:
+    path = cases / f"{name}.json"
+    expected = json.loads(path.read_text())["expected"]
+    if "control" not in expected:
+        return
+    flags: list[str] = []
+    for field, value in expected["control"].items():
+        flags += ["--policy", value] if field == "version" else ["--set", f"{field}={value}"]
+    said = kvlab_says("check", path, *flags, "--json")
+    rows = said.json["requests"]
+    for checkpoint in expected.get("control_checkpoints", []):
+        row = rows[checkpoint["request"] - 1]
+        assert {key: row[key] for key in ("matched", "cached")} == {key: checkpoint[key] for key in ("matched", "cached")}
+    if "control_paged_out_bytes_max" in expected:
+        assert max(row["paged_out_bytes"] for row in rows) <= expected["control_paged_out_bytes_max"]
+    if "control_verdict" in expected:
+        verdicts = {finding["verdict"] for finding in said.json["findings"]}
+        assert expected["control_verdict"] in verdicts
+        return
+    assert said.json["violations"] == []
+    assert not any(row["warnings"] or row["wrong_positions"] for row in rows)
 
 
 def test_the_choice_that_cures_the_overwrite_leaves_no_violation(kvlab_says: Kvlab, cases: Path) -> None:

@@ -7,9 +7,10 @@ import os
 import numpy as np
 import pytest
 
-from kvlab.errors import NotAvailable
+from kvlab.lab.lab import open_lab
 from kvlab.models.loaded import Loaded
-from kvlab.models.open import load_net, open_model
+from kvlab.models.open import load_net
+from kvlab.workloads import Request, Workload
 
 pytestmark = pytest.mark.gemma
 
@@ -58,7 +59,12 @@ def test_it_predicts_plain_text_well(gemma: Loaded) -> None:
     assert np.array_equal(chosen[8:-1], np.array(tokens)[9:-1])
 
 
-def test_running_it_waits_for_its_layer_kind() -> None:
+def test_it_runs_past_its_window_with_every_byte_owned() -> None:
     assert os.environ["KVLAB_ACCEPT_GEMMA"] == "1"
-    with pytest.raises(NotAvailable, match="RotatingKVCache"):
-        open_model("gemma3-270m")
+    lab = open_lab("gemma3-270m")
+    tokens = tuple(2 + index % 5000 for index in range(700))
+    requests = (Request(tokens=tokens, max_new=4), Request(tokens=(*tokens, 9, 10), max_new=4))
+    rows = lab.run(Workload("window", requests), progress=False).requests
+    assert rows["matched"].to_list()[1] >= 700
+    assert rows["counted"].to_list() == rows["predicted_counted"].to_list()
+    assert (rows["unattributed"].abs() <= 1024).all()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import mlx.core as mx
 import pytest
 from mlx_lm.models import gemma3_text
-from mlx_lm.models.cache import make_prompt_cache
+from mlx_lm.models.cache import KVCache, make_prompt_cache
 
 from kvlab.errors import NotAvailable
 from kvlab.models.mlx_model import MLXModel
@@ -33,7 +33,7 @@ def test_tracing_leaves_the_live_caches_alone() -> None:
     assert all(cache.empty() for cache in model.caches)
 
 
-def test_a_layer_that_cannot_be_restored_is_named() -> None:
+def test_a_sliding_window_costs_its_window() -> None:
     args = gemma3_text.ModelArgs(
         model_type="gemma3_text",
         hidden_size=32,
@@ -45,7 +45,23 @@ def test_a_layer_that_cannot_be_restored_is_named() -> None:
         num_key_value_heads=1,
         query_pre_attn_scalar=16,
         sliding_window=8,
+        sliding_window_pattern=3,
     )
-    with pytest.raises(NotAvailable, match="RotatingKVCache") as caught:
-        MLXModel("sliding", gemma3_text.Model(args), ByteTokenizer())
-    assert "layer 0" in caught.value.what
+    shape = MLXModel("sliding", gemma3_text.Model(args), ByteTokenizer()).shape
+    # keys and values, of 1 head of 16 numbers of 4 bytes
+    token = 2 * 1 * 16 * 4
+    assert shape.groups == (
+        LayerGroup(kind="rotating", layers=(0, 1, 3, 4), bytes_per_token=4 * token, state_bytes=4 * 8 * token, window=8),
+        LayerGroup(kind="kv", layers=(2, 5), bytes_per_token=2 * token),
+    )
+
+
+class UnknownCache(KVCache):
+    """A cache class that kvlab has no rules for."""
+
+
+def test_a_layer_that_cannot_be_restored_is_named() -> None:
+    net = random_llama().net
+    with pytest.raises(NotAvailable, match="UnknownCache") as caught:
+        shape_of(net, [KVCache(), UnknownCache()], "odd", 0)
+    assert "layer 1" in caught.value.what
