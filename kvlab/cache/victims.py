@@ -1,8 +1,10 @@
 """Victims: which node eviction takes next, without a walk over the trie.
 
 A heap of nodes that may be evicted, least recently used first; ties go to the deepest end, then to the most counted bytes.
-Invariant: a node is pushed whenever it becomes a candidate or its key goes down (its bytes grew); a key that went up since
-(the node was used) is put back when it comes up. So the smallest valid entry is always the right victim.
+Invariants: a node is pushed whenever it becomes a candidate or its key goes down (its bytes grew); a key that went up since
+(the node was used) is put back when it comes up. So the smallest valid entry is always the right victim. What is no longer
+valid (its node was pushed again or left the trie) is dropped before it outnumbers what was valid at the last look: under a
+budget that is never reached, the heap holds at most about twice the nodes there ever were at once.
 """
 
 from __future__ import annotations
@@ -12,34 +14,54 @@ from collections.abc import Callable
 
 from kvlab.trie import Node
 
+_Entry = tuple[int, int, int, int, Node]
+
+_FEWEST = 64
+
 
 class Victims:
     """The queue of nodes that may be evicted."""
 
-    __slots__ = ("_heap", "_protected")
+    __slots__ = ("_heap", "_most", "_protected")
 
     def __init__(self, protected: Callable[[Node], bool]) -> None:
         self._protected = protected
-        self._heap: list[tuple[tuple[int, int, int], int, Node]] = []
+        self._heap: list[_Entry] = []
+        self._most = _FEWEST
 
     def push(self, node: Node) -> None:
         """Note that `node` may have become a candidate, or that its bytes grew."""
-        key = (node.used, -node.end, -node.counted)
-        if node.queued is None or key < node.queued:
-            node.queued = key
-            heapq.heappush(self._heap, (key, node.id, node))
+        entry = (node.used, -node.end, -node.counted, node.id, node)
+        if node.queued is None or entry < node.queued:
+            node.queued = entry
+            heapq.heappush(self._heap, entry)
+            if len(self._heap) > self._most:
+                self._drop_invalid()
 
     def pop(self) -> Node | None:
         """Return the next victim and take it out of the queue; None when no node may be evicted."""
         while self._heap:
-            key, _, node = heapq.heappop(self._heap)
-            if node.queued != key:
+            entry = heapq.heappop(self._heap)
+            node = entry[-1]
+            if node.queued is not entry:
                 continue
             node.queued = None
             if node.parent is None or self._protected(node):
                 continue
-            if key < (node.used, -node.end, -node.counted):
+            if entry[:3] < (node.used, -node.end, -node.counted):
                 self.push(node)
                 continue
             return node
         return None
+
+    def _drop_invalid(self) -> None:
+        valid: list[_Entry] = []
+        for entry in self._heap:
+            node = entry[-1]
+            if node.queued is entry and node.parent is not None:
+                valid.append(entry)
+            elif node.queued is entry:
+                node.queued = None
+        heapq.heapify(valid)
+        self._heap = valid
+        self._most = max(_FEWEST, 2 * len(valid))

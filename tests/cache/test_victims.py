@@ -8,12 +8,13 @@ import pytest
 
 from kvlab.allocator import Ledger
 from kvlab.cache import PrefixCache
+from kvlab.cache.victims import Victims
 from kvlab.events import Log
 from kvlab.lab.span_model import SpanModel
 from kvlab.policy import Policy
 from kvlab.runner.runner import Runner
 from kvlab.shape import LayerGroup, Shape
-from kvlab.trie import Node
+from kvlab.trie import Node, Trie, to_keys
 from kvlab.workloads import Request
 
 SHAPE = Shape("unit", (LayerGroup("kv", (0,), 1),))
@@ -52,3 +53,20 @@ def test_queue_equals_walk(seed: int, protect: str) -> None:
         for _ in runner.step(Request(tokens=tokens, max_new=rng.randrange(6))):
             pass
     assert Walking.picked > before
+
+
+def test_nodes_that_left_or_were_pushed_again_do_not_stay_in_the_queue() -> None:
+    trie, victims = Trie(Log().append), Victims(lambda _: False)
+    stay = [trie.append(trie.root, to_keys([token])) for token in range(10)]
+    for node in stay:
+        victims.push(node)
+    for token in range(2_000):
+        left = trie.append(trie.root, to_keys([100 + token]))
+        left.used = 1 + token
+        victims.push(left)
+        trie.remove(left)
+        grows = stay[token % 10]
+        grows.counted += 1
+        victims.push(grows)
+    assert len(victims._heap) <= 64
+    assert [victims.pop() for _ in range(11)] == [*sorted(stay, key=lambda one: (-one.counted, one.id)), None]
