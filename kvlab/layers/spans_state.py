@@ -114,5 +114,5 @@ class SpanStateStore:
         window = self.group.window
         if tokens > 1:
             return min(end, window - 1 + tokens)
-        grown = self._rows if end <= self._rows else self._rows + min(self.group.growth_step, window - self.offset)
-        return min(max(grown, 0), window) if self._rows < window or self._rows > window else window
+        grows = self._rows < window and self.offset >= self._rows
+        return min(self._rows + min(self.group.growth_step, window - self.offset), window) if grows else min(self._rows, window)

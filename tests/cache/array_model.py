@@ -90,7 +90,7 @@ class ArrayModel:
         for store in self.stores:
             for cache in store.caches:  # pyright: ignore[reportAttributeAccessIssue]
                 if store.group.kind == "recurrent":
-                    _fold(cache, tokens)
+                    fold(cache, tokens)
                 else:
                     rows = mx.array(cold_rows(self.stream, at, end, draft=store.group.kind == "draft_kv"))[None, None]
                     cache.update_and_fetch(rows, -rows)
@@ -113,7 +113,7 @@ class ArrayModel:
         return stores_for(places, Shape("one", (group,)))[0]
 
 
-def _fold(cache: Any, tokens: Sequence[int]) -> None:
+def fold(cache: Any, tokens: Sequence[int]) -> None:
     tail, seen = cache.cache
     last = [0, 0, 0] if tail is None else np.array(tail)[0, :, 0].astype(int).tolist()
     digest = 0 if seen is None else int(seen.item())

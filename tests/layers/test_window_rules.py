@@ -1,0 +1,221 @@
+"""The rules of sliding windows on both storages: upstream scenarios 31-33 of cache_test, 43-48 of snapshot_capture_test, 61-68 of rotating tests."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from tests.layers.window_bench import ROW_BYTES, WindowBench
+
+Make = Callable[[int], WindowBench]
+
+
+@pytest.fixture(params=["spans", "mlx"])
+def make(request: pytest.FixtureRequest) -> Make:
+    return lambda window: WindowBench(request.param, window)
+
+
+def test_31_a_wrapped_window_cannot_go_back(make: Make) -> None:
+    bench = make(4)
+    bench.say(10)
+    assert not bench.layers.can_restore(None, 3)
+    assert not bench.layers.restore(None, 3)
+    assert (bench.offset, bench.held()) == (10, [7, 8, 9, 10])
+
+
+def test_32_a_snapshot_restores_the_window(make: Make) -> None:
+    bench = make(4)
+    bench.say(10)
+    snapshot = bench.take()
+    bench.layers.free()
+    assert bench.offset == 0
+    assert bench.layers.restore(snapshot, 10)
+    assert (bench.offset, bench.buffer()) == (10, [7, 8, 9, 10])
+
+
+@pytest.mark.parametrize("singles", range(5))
+def test_33_single_writes_after_a_restore_land_right(make: Make, singles: int) -> None:
+    bench = make(4)
+    bench.say(10 - singles)
+    bench.singles(singles)
+    snapshot = bench.take()
+    bench.layers.free()
+    bench.layers.restore(snapshot, 10)
+    for last in range(11, 18):
+        bench.say(1)
+        assert bench.held() == list(range(last - 3, last + 1))
+
+
+@pytest.mark.parametrize(("window", "before"), [(32, 4), (8, 4), (4, 10)])
+@pytest.mark.parametrize("accepted", range(5))
+def test_43_every_accepted_count_restores_its_own_window(make: Make, window: int, before: int, accepted: int) -> None:
+    """A capture ends a pass, so captures at each of four tokens are four passes."""
+    bench = make(window)
+    bench.say(before)
+    taken = [bench.take()]
+    for _ in range(4):
+        bench.say(1)
+        taken.append(bench.take())
+    assert bench.layers.restore(taken[accepted], before + accepted)
+    offset = before + accepted
+    assert bench.held() == list(range(offset - min(offset, window) + 1, offset + 1))
+
+
+def test_44_a_restore_before_the_end_leaves_the_snapshot_whole(make: Make) -> None:
+    """A window's snapshot is owned at once, so a restore copies; what upstream must re-point is here never shared."""
+    bench = make(8)
+    bench.say(6)
+    snapshot = bench.take()
+    assert bench.layers.restore(snapshot, 4)
+    assert bench.held() == [1, 2, 3, 4]
+    bench.say(3)
+    assert bench.held() == [1, 2, 3, 4, 7, 8, 9]
+    assert bench.layers.restore(snapshot, 6)
+    assert bench.held() == [1, 2, 3, 4, 5, 6]
+
+
+def test_45_neither_a_restore_nor_the_next_write_counts_again(make: Make) -> None:
+    """The bytes of a window are counted when its snapshot is placed, once; upstream counts them at the write that copies it out."""
+    bench = make(8)
+    bench.say(6)
+    snapshot = bench.take()
+    grown: list[int] = []
+    bench.book.on_growth = lambda node: grown.append(node.counted)
+    bench.place(snapshot)
+    assert grown == [6 * ROW_BYTES]
+    bench.layers.restore(snapshot, 4)
+    bench.say(3)
+    assert grown == [6 * ROW_BYTES]
+    assert bench.book.counted == snapshot.counted == 6 * ROW_BYTES
+
+
+@pytest.mark.parametrize("before", [1, 2, 3, 4, 7, 9])
+def test_46_a_capture_at_a_single_write_restores_right(make: Make, before: int) -> None:
+    bench = make(4)
+    bench.singles(before)
+    bench.say(1)
+    snapshot = bench.take()
+    want = bench.held()
+    assert want == list(range(max(1, before - 2), before + 2))
+    bench.singles(3)
+    assert bench.layers.restore(snapshot, before + 1)
+    assert bench.held() == want
+
+
+def test_47_captures_inside_two_long_writes_restore_exactly(make: Make) -> None:
+    """The two writes of eight tokens end at the captures: four passes of four."""
+    bench = make(6)
+    taken = {}
+    for _ in range(4):
+        bench.say(4)
+        taken[bench.offset] = bench.take()
+    assert bench.layers.restore(taken[4], 4)
+    assert bench.held() == [1, 2, 3, 4]
+    bench.layers.free()
+    assert bench.layers.restore(taken[12], 12)
+    assert bench.held() == [7, 8, 9, 10, 11, 12]
+
+
+def test_48_a_free_changes_no_counted_byte(make: Make) -> None:
+    """Snapshots of windows are owned at once: their bytes count when they are placed, and the free has nothing to copy out."""
+    bench = make(4)
+    bench.say(10)
+    snapshot = bench.take()
+    assert bench.book.counted == 0
+    node = bench.place(snapshot)
+    assert (snapshot.state, bench.book.counted, node.counted) == ("owned", 4 * ROW_BYTES, 4 * ROW_BYTES)
+    bench.layers.free()
+    assert (bench.book.counted, snapshot.retained >= snapshot.counted) == (4 * ROW_BYTES, True)
+
+
+def test_61_a_short_pass_after_a_wrap_keeps_what_its_first_token_sees(make: Make) -> None:
+    bench = make(4)
+    bench.say(3)
+    bench.singles(6)
+    bench.say(2)
+    assert (bench.offset, bench.buffer(), bench.store.capacity) == (11, [7, 8, 9, 10, 11], 5)
+
+
+def test_62_a_single_write_cuts_the_buffer_back_to_the_window(make: Make) -> None:
+    bench = make(4)
+    bench.say(6)
+    bench.say(3)
+    assert bench.buffer() == [4, 5, 6, 7, 8, 9]
+    bench.say(1)
+    assert (bench.buffer(), bench.store.capacity) == ([7, 8, 9, 10], 4)
+
+
+def test_63_a_wide_window_holds_no_padding(make: Make) -> None:
+    bench = make(512)
+    for count in (3, 1, 3):
+        bench.say(count)
+    assert (bench.buffer(), bench.store.capacity) == ([1, 2, 3, 4, 5, 6, 7], 7)
+
+
+def test_64_a_full_window_that_has_not_wrapped_can_go_back(make: Make) -> None:
+    bench = make(8)
+    bench.say(8)
+    assert bench.layers.restore(None, 2)
+    bench.say(3)
+    assert (bench.offset, bench.buffer()) == (5, [1, 2, 9, 10, 11])
+
+
+def test_65_two_passes_fill_the_window(make: Make) -> None:
+    bench = make(4)
+    bench.say(2)
+    bench.say(2)
+    assert bench.buffer() == [1, 2, 3, 4]
+
+
+def test_66_long_passes_keep_a_window_less_one_before_them(make: Make) -> None:
+    bench = make(4)
+    bench.say(8)
+    bench.say(8)
+    assert bench.buffer() == list(range(6, 17))
+    bench.say(4)
+    assert bench.buffer() == list(range(14, 21))
+    bench.say(1)
+    assert bench.buffer() == [18, 19, 20, 21]
+
+
+def test_67_several_turns(make: Make) -> None:
+    bench = make(4)
+    bench.say(2)
+    bench.singles(5)
+    bench.say(3)
+    assert bench.buffer() == [5, 6, 7, 8, 9, 10]
+    bench.singles(4)
+    bench.say(2)
+    assert bench.buffer() == [12, 13, 14, 15, 16]
+
+
+def test_68_the_offset_is_the_running_total(make: Make) -> None:
+    bench = make(4)
+    for count, total in ((3, 3), (5, 8), (2, 10), (7, 17)):
+        if total == 8:
+            bench.singles(count)
+        else:
+            bench.say(count)
+        assert bench.offset == total
+
+
+@pytest.mark.parametrize("window", [4, 300, 600])
+def test_rows_are_the_same_on_both_storages(window: int) -> None:
+    rng = random.Random(window)
+    benches = [WindowBench("spans", window), WindowBench("mlx", window)]
+    taken = [bench.take() for bench in benches if not bench.say(3)]
+    for _ in range(60):
+        move, count = rng.random(), rng.choice([1, 1, 1, 2, 5, 40, 300])
+        for place, bench in enumerate(benches):
+            if move < 0.1:
+                bench.layers.restore(None, bench.offset // 2)
+            elif move < 0.2:
+                bench.layers.restore(taken[place], taken[place].end)
+            elif move < 0.3:
+                taken[place] = bench.take()
+            else:
+                bench.say(count)
+        spans, arrays = benches
+        assert (spans.offset, spans.store.capacity, spans.held()) == (arrays.offset, arrays.store.capacity, arrays.held())
