@@ -45,10 +45,11 @@ class Captures:
         self.pending: dict[int, bool] = {}
 
     def schedule(self, offsets: Iterable[int], *, user: bool) -> None:
-        """Ask for captures at `offsets`; those at or before the resume offset or beyond the prompt are dropped."""
+        """Ask for captures at `offsets`; those that are passed already or lie beyond the prompt are dropped."""
+        passed = max(self._base, self._cache.offset)
         for asked in offsets:
             offset = after(self._items, asked - self._cache.look_ahead if user else asked)
-            if self._base < offset <= self._highest:
+            if passed < offset <= self._highest:
                 self.pending[offset] = user or self.pending.get(offset, False)
                 self._cache.emit(Scheduled(end=offset, user=self.pending[offset]))
 
