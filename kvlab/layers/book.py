@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kvlab.allocator import Ledger
+from kvlab.allocator.scope import Scope
 from kvlab.events import Event, SnapshotClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken
 from kvlab.layers.snapshot import Snapshot
 from kvlab.trie.node import Node
@@ -27,13 +28,13 @@ class Book:
         on_growth: Called with a node whose counted bytes grew.
     """
 
-    __slots__ = ("_emit", "_ledger", "_sweeps", "_swept", "counted", "created", "on_growth", "open")
+    __slots__ = ("_emit", "_ledger", "_sweeps", "_until_sweep", "counted", "created", "on_growth", "open")
 
     def __init__(self, ledger: Ledger, emit: Callable[[Event], None], *, sweeps: bool = False) -> None:
         self._ledger = ledger
         self._emit = emit
         self._sweeps = sweeps
-        self._swept: list[Any] = []
+        self._until_sweep = Scope("until the next sweep")
         self.created = 0
         self.open = 0
         self.counted = 0
@@ -48,14 +49,16 @@ class Book:
     def take(self, group: int, kind: str, start: int, end: int, *, state: str, data: Any, counted: int, retained: int) -> Snapshot:
         """Open a snapshot that holds `data`: `owned`, or a `view` of a bigger buffer."""
         snapshot = self._opened(group, start, end, state)
-        snapshot.data, snapshot.counted, snapshot.retained = data, counted, retained
+        snapshot.fill(data)
+        snapshot.counted, snapshot.retained = counted, retained
         self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state=state, counted=counted, retained=retained))
         self._ledger.take_snapshot(UNPLACED, retained)
         return snapshot
 
     def own(self, snapshot: Snapshot, data: Any, counted: int, retained: int) -> None:
         """Turn a lazy snapshot into an owned one; its node's bytes grow."""
-        snapshot.state, snapshot.data, snapshot.counted, snapshot.retained = "owned", data, counted, retained
+        snapshot.fill(data)
+        snapshot.state, snapshot.counted, snapshot.retained = "owned", counted, retained
         self._emit(SnapshotOwned(snapshot=snapshot.id, counted=counted, retained=retained))
         node = snapshot.node
         self._ledger.take_snapshot(_place(node), retained)
@@ -92,21 +95,23 @@ class Book:
             self._ledger.free_snapshot(_place(node), snapshot.retained)
         if node is not None:
             self._off(snapshot, node)
-        snapshot.state, snapshot.data, snapshot.counted, snapshot.retained = "closed", None, 0, 0
+        snapshot.scope.end()
+        snapshot.state, snapshot.counted, snapshot.retained = "closed", 0, 0
         self.open -= 1
         self._emit(SnapshotClosed(snapshot=snapshot.id))
 
     def consume(self, snapshot: Snapshot) -> None:
         """End a snapshot whose data went into another one. Under `lifetimes=sweep` its buffers stay until the next sweep."""
-        if self._sweeps and snapshot.data is not None:
-            self._swept.append(snapshot.data)
+        if self._sweeps and snapshot.state != "lazy":
+            self._until_sweep.hold(snapshot.data)
             self._ledger.hold(snapshot.retained)
         self.close(snapshot)
 
     def sweep(self) -> None:
         """Let go of the buffers that were only waiting for a sweep."""
-        if self._swept:
-            self._swept.clear()
+        if self._ledger.transient:
+            self._until_sweep.end()
+            self._until_sweep = Scope("until the next sweep")
             self._ledger.sweep()
 
     def _off(self, snapshot: Snapshot, node: Node) -> None:
