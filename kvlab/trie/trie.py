@@ -100,9 +100,16 @@ class Trie:
         return head
 
     def merge(self, node: Node) -> Node:
-        """Let `node` take over its parent's edge; return the parent, which has left the trie. `node` must be its only child."""
+        """Let `node` take over its parent's edge; return the parent, which has left the trie.
+
+        Raises:
+            ValueError: its parent is the root or has other children.
+        """
         head = _parent(node)
         above = _parent(head)
+        if head.only is not node or node.sibling is not None:
+            msg = f"{head!r} has other children"
+            raise ValueError(msg)
         replace(above, head, node, self.width)
         node.start = head.start
         node.edge = head.edge + node.edge
