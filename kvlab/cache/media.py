@@ -10,6 +10,25 @@ from collections.abc import Sequence
 
 from kvlab.workloads.request import MediaItem
 
+_FNV_BASIS = 0xCBF29CE484222325
+_FNV_PRIME = 0x100000001B3
+_64_BITS = 2**64 - 1
+_32_BITS = 2**32 - 1
+_TOP_BIT = 2**31
+
+
+def media_fold(raw: bytes, dims: Sequence[int]) -> int:
+    """Return the fold of an item: 64-bit FNV-1a over its raw bytes and its sizes after preprocessing, halves joined by xor, the top bit set.
+
+    Args:
+        raw: The item's bytes as they came in.
+        dims: Its sizes after preprocessing, each hashed as 8 little-endian bytes.
+    """
+    seen = _FNV_BASIS
+    for byte in raw + b"".join(dim.to_bytes(8, "little") for dim in dims):
+        seen = ((seen ^ byte) * _FNV_PRIME) & _64_BITS
+    return (seen >> 32) ^ (seen & _32_BITS) | _TOP_BIT
+
 
 def folded(tokens: Sequence[int], items: Sequence[MediaItem]) -> list[int]:
     """Return the prompt's tokens with every item's positions replaced by its fold value."""
