@@ -10,6 +10,7 @@ bytes are whole numbers of bytes, seconds are floats, offsets are token position
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import ClassVar
@@ -388,7 +389,7 @@ class Log:
         self.off = False
         self._clock = clock
         self._start = clock()
-        self._events: list[Event] = []
+        self._events: deque[Event] = deque()
         self._seq = 0
 
     def append(self, event: Event) -> None:
@@ -403,7 +404,6 @@ class Log:
         self._events.append(event)
 
     def drain(self) -> Iterator[Event]:
-        """Yield the events appended since the last drain, oldest first."""
+        """Yield the events appended since the last drain, oldest first. What a reader who stops early has not seen stays for the next one."""
         while self._events:
-            events, self._events = self._events, []
-            yield from events
+            yield self._events.popleft()

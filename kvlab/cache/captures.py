@@ -1,7 +1,7 @@
 """Captures: the offsets at which all layers are snapshotted during prefill, and their way onto nodes.
 
 Invariants: offsets are above the resume offset and not beyond the prompt; a KV capture spans from the last capture (or the
-resume offset) to its own offset; every capture ends on a node or is closed.
+resume offset) to its own offset, an eager one from its node's start; every capture ends on a node or is closed.
 """
 
 from __future__ import annotations
@@ -57,16 +57,20 @@ class Captures:
         """Return the nearest offset still to come."""
         return min(self.pending, default=None)
 
-    def take(self) -> None:
-        """Capture all layers if they rest at a scheduled offset."""
+    def take(self, keys: bytes) -> None:
+        """Capture all layers if they rest at a scheduled offset. Eager snapshots go onto their node at once."""
         offset = self._cache.offset
         user = self.pending.pop(offset, None)
         if user is None:
             return
+        if self._cache.policy.snapshots == "eager":
+            self._base = self._cache.advance(keys, offset).start
         snapshots = [layer.snapshot(self._base) for layer in self._cache.layers]
         self._taken.append((offset, user, [one for one in snapshots if one is not None]))
         self._base = offset
         self._cache.emit(Captured(end=offset))
+        if self._cache.policy.snapshots == "eager":
+            self.attach(keys)
 
     def attach(self, keys: bytes) -> None:
         """Put what was captured onto nodes, moving the frontier along."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
+from kvlab.cache.media import before
 from kvlab.cache.prefix import PrefixCache
 from kvlab.cache.session import Session
 from kvlab.events import Log, Violation, WrongPositions
@@ -167,9 +168,9 @@ def counted(cache: PrefixCache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
 
 
 def cached_is_matched(cache: PrefixCache, session: Session) -> Iterator[tuple[str, str]]:
-    """With KV layers only, all that matched is restored; one token less on a full match."""
+    """With KV layers only, all that matched is restored; one token less on a full match, and no part of a media item that is one whole."""
     if all(layer.rewinds for layer in cache.layers):
-        want = min(session.matched, len(session.tokens) - 1)
+        want = before(session.items, min(session.matched, len(session.tokens) - 1))
         if session.cached != want:
             yield "cached_is_matched", f"matched {session.matched} of {len(session.tokens)} tokens, cached {session.cached}, not {want}"
 

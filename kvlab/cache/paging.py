@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kvlab.cache.media import before
 from kvlab.cache.path import ActivePath
 from kvlab.events import Event, PagedIn, PagedOut, Warned
 from kvlab.layers import Book, Layer, Snapshot
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node
+from kvlab.workloads.request import MediaItem
 
 FREE_ALL = "failed to restore cache, freeing all caches"
 
@@ -36,15 +38,15 @@ class Paging:
         """Return the snapshots of a node that has none."""
         return [None] * len(self._layers)
 
-    def switch(self, path: ActivePath, found: Match) -> str:
-        """Bring all layers as far along `found` as they can go.
+    def switch(self, path: ActivePath, found: Match, items: Sequence[MediaItem] = ()) -> str:
+        """Bring all layers as far along `found` as they can go, and not to rest inside a whole one of `items`.
 
         Return the kind of layer that refused, or of the first whose state can be restored at few places only; "" when there is none.
         """
         if self._at_switch:
             self._page_out_leaf(path, found)
-        self._rewind(min(path.shared_end(found.path), found.matched))
-        refused = self._page_in(found)
+        self._rewind(before(items, min(path.shared_end(found.path), found.matched)))
+        refused = self._page_in(found, items)
         self._align()
         return refused or next((layer.kind for layer in self._layers if not layer.rewinds), "")
 
@@ -127,13 +129,15 @@ class Paging:
             if layer.offset > target and not layer.restore(None, target):
                 layer.free()
 
-    def _page_in(self, found: Match) -> str:
+    def _page_in(self, found: Match, items: Sequence[MediaItem]) -> str:
         for node in found.path:
             target = min(node.end, found.matched)
+            # A prompt that ends with an item leaves states inside it; nothing can go on from there.
+            whole_states = before(items, target) == target
             restored = False
             for group, layer in enumerate(self._layers):
                 snapshot = node.snapshots[group]
-                if snapshot is not None and layer.offset < target:
+                if snapshot is not None and layer.offset < target and (layer.rewinds or whole_states):
                     if not layer.restore(snapshot, target):
                         return layer.kind
                     restored = True

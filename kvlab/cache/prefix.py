@@ -90,7 +90,7 @@ class PrefixCache:
             # One token is always evaluated again: without it there is nothing to sample from.
             found = self.trie.match(keys, matched - 1)
         found = Match(found.path, before(items, found.matched))
-        refused = self.paging.switch(self.path, found)
+        refused = self.paging.switch(self.path, found, items)
         self._follow(found)
         cached = self.offset
         gone = matched < len(tokens) and self._ghosts.knows(keys, matched)

@@ -73,7 +73,7 @@ class Session:
 
     def capture(self) -> None:
         """Capture all layers if they rest at a scheduled offset."""
-        self.captures.take()
+        self.captures.take(self.keys)
         self._cache.book.sweep()
         self._cache.evict("prefill")
 
