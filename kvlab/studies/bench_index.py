@@ -1,0 +1,215 @@
+"""The index's price: bytes a token, time to match, time to find a victim; side by side with mlx-lm's `PromptTrie`.
+
+Times are medians. Both indexes hold the same sequences and are asked the same; kvlab's queries are packed beforehand, as a session
+packs its prompt once, and the packing is a row of its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kvlab.cache.victims import Victims
+from kvlab.errors import BadValue
+from kvlab.recording import computer
+from kvlab.studies import index_scenes as scenes
+from kvlab.studies.index_evictions import watch
+from kvlab.studies.index_scenes import Scene
+from kvlab.trie import to_keys
+from kvlab.views import text_table
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large things are, in tokens unless said otherwise.
+
+    Attributes:
+        whole: A sequence matched from its first to its last token.
+        edge: An edge of the trie with many.
+        sequences: How many sequences share their first tokens.
+        long: Each of them.
+        shared: What they share.
+        early: How far into its own part a query leaves.
+        doubled: A sequence whose length is then doubled.
+        nodes: Nodes of the cache that evicts.
+        evictions: How many evictions are watched.
+        peer_rounds: How often the peer is asked: some of its answers take seconds.
+    """
+
+    whole: int = 100_000
+    edge: int = 250
+    sequences: int = 10
+    long: int = 16_000
+    shared: int = 2_000
+    early: int = 100
+    doubled: int = 8_000
+    nodes: int = 50_000
+    evictions: int = 5_000
+    peer_rounds: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measurement: `ours` and `peer` in `unit`; `bar` is the most that ours may be, None when none is set."""
+
+    name: str
+    unit: str
+    ours: float
+    peer: float | None = None
+    bar: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether ours is not above the bar."""
+        return self.bar is None or self.ours <= self.bar
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON holds it."""
+        return {"name": self.name, "unit": self.unit, "kvlab": self.ours, "mlx_lm": self.peer, "bar": self.bar, "passed": self.passed}
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What was measured, how often each median was taken, and on what machine."""
+
+    rows: tuple[Row, ...]
+    rounds: int
+    machine: dict[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every row is at or under its bar."""
+        return all(row.passed for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the measurement as JSON holds it."""
+        return {
+            "bench": "index",
+            "rounds": self.rounds,
+            "rows": [row.to_dict() for row in self.rows],
+            "passed": self.passed,
+            "machine": self.machine,
+        }
+
+
+def measure(rounds: int = 201, sizes: Sizes | None = None, say: Say | None = None) -> Bench:
+    """Measure every row.
+
+    Raises:
+        BadValue: `rounds` is below 1.
+    """
+    if rounds < 1:
+        raise BadValue(what=f"{rounds} rounds measure nothing", why="each query is asked at least once", hint="use 201")
+    sizes = sizes or Sizes()
+    rows: list[Row] = []
+    for part in (_bytes, _matches, _doublings, _evictions):
+        for row in part(sizes, rounds):
+            rows.append(row)
+            if say is not None:
+                say(f"{row.name}: {_figure(row.ours)} {row.unit}")
+    machine = computer.facts() | {name: computer.version_of(name) for name in ("numpy", "mlx-lm")}
+    return Bench(tuple(rows), rounds, machine)
+
+
+def as_text(seen: Bench) -> str:
+    """Return the measurement as a small table for a terminal."""
+    titles = ("", "kvlab", "mlx-lm", "bar", "unit", "")
+    rows = [
+        (row.name, _figure(row.ours), _figure(row.peer), _figure(row.bar), row.unit, "" if row.bar is None else "passed" if row.passed else "OVER ITS BAR")
+        for row in seen.rows
+    ]
+    machine = ", ".join(f"{name} {value}" for name, value in seen.machine.items())
+    return "\n".join([text_table.columns(titles, rows, left=(0, 4, 5)), f"medians of {seen.rounds} (mlx-lm: fewer); machine: {machine}"])
+
+
+def _bytes(sizes: Sizes, rounds: int) -> Iterator[Row]:
+    del rounds
+    tokens = scenes.fresh(sizes.whole)
+    keys = to_keys(tokens)
+    # once before it is looked at: what its module takes is not the index
+    scenes.peer_of([])
+    theirs = _allocated(lambda: scenes.peer_of([tokens])) / sizes.whole
+
+    def with_queue() -> object:
+        trie, queue = scenes.trie_of([], sizes.edge), Victims(lambda _: False)
+        for node in scenes.store(trie, keys, sizes.edge):
+            queue.push(node)
+        return trie, queue
+
+    edges = f"{sizes.edge}-token edges"
+    yield Row(f"index, {edges}", "bytes/token", _allocated(lambda: scenes.trie_of([tokens], sizes.edge)) / sizes.whole, theirs, 6)
+    yield Row(f"index and eviction queue, {edges}", "bytes/token", _allocated(with_queue) / sizes.whole, None, 6)
+
+
+def _matches(sizes: Sizes, rounds: int) -> Iterator[Row]:
+    tokens = scenes.fresh(sizes.whole)
+    yield Row(f"pack {sizes.whole:,} token ids", "ms", _median_ms(lambda: to_keys(tokens), rounds))
+    yield _match(f"match {sizes.whole:,} tokens, one edge", scenes.full(sizes.whole, sizes.whole), sizes, rounds, 0.02)
+    name = f"match {sizes.whole:,} tokens, {-(-sizes.whole // sizes.edge)} edges"
+    yield _match(name, scenes.full(sizes.whole, sizes.edge), sizes, rounds, 0.1)
+    forks = f"{sizes.sequences} x {sizes.long:,} tokens, {sizes.shared:,} shared: {sizes.sequences} queries leave"
+    early = scenes.forks(sizes.sequences, sizes.long, sizes.shared, sizes.early)
+    yield _match(f"{forks} {sizes.early} later", early, sizes, rounds, 0.05)
+    halfway = scenes.forks(sizes.sequences, sizes.long, sizes.shared, (sizes.long - sizes.shared) // 2)
+    yield _match(f"{forks} halfway down", halfway, sizes, rounds, None)
+
+
+def _doublings(sizes: Sizes, rounds: int) -> Iterator[Row]:
+    once, twice = sizes.doubled, 2 * sizes.doubled
+    for name, make in (("a query leaves halfway", scenes.tail), ("one-token edges, hard siblings", scenes.siblings)):
+        short, long = make(once), make(twice)
+        ours = _median_ms(long.ours, rounds) / _median_ms(short.ours, rounds)
+        theirs = None if short.peer is None else _median_ms(long.theirs, sizes.peer_rounds) / _median_ms(short.theirs, sizes.peer_rounds)
+        # twice the time, and room for what falls out of the processor's caches
+        yield Row(f"{once:,} tokens doubled: {name}", "x the time", ours, theirs, 2.5)
+
+
+def _evictions(sizes: Sizes, rounds: int) -> Iterator[Row]:
+    del rounds
+    seen = watch(sizes.nodes, sizes.evictions)
+    for share, bar in ((50, None), (99, 0.05)):
+        yield Row(f"eviction among {sizes.nodes:,} nodes: the pick, p{share}", "ms", _percentile(seen.picks_ns, share) / 1e6, None, bar)
+    yield Row("eviction: with merging or freeing, p99", "ms", _percentile(seen.whole_ns, 99) / 1e6)
+
+
+def _match(name: str, scene: Scene, sizes: Sizes, rounds: int, bar: float | None) -> Row:
+    return Row(name, "ms", _median_ms(scene.ours, rounds), _median_ms(scene.theirs, sizes.peer_rounds), bar)
+
+
+def _median_ms(call: Callable[[], object], rounds: int) -> float:
+    taken: list[int] = []
+    call()
+    for _ in range(rounds):
+        begun = time.perf_counter_ns()
+        call()
+        taken.append(time.perf_counter_ns() - begun)
+    return statistics.median(taken) / 1e6
+
+
+def _percentile(values: list[int], share: int) -> int:
+    return sorted(values)[min(len(values) - 1, len(values) * share // 100)]
+
+
+def _allocated(build: Callable[[], object]) -> int:
+    # everything the interpreter allocated for it and still holds: nodes, edges, dicts, lists, numbers
+    gc.collect()
+    tracemalloc.start()
+    try:
+        built = build()
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0]
+        del built
+    finally:
+        tracemalloc.stop()
+    return held
+
+
+def _figure(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
