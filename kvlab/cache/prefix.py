@@ -55,7 +55,7 @@ class PrefixCache:
         self.trie = Trie(emit, width_of(self.look_ahead))
         self.trie.root.snapshots = self.paging.no_snapshots()
         self.path = ActivePath(self.trie.root, emit, self._may_be_victim)
-        self._victims = Victims(self._is_protected)
+        self._victims = Victims(self._is_protected, policy.evict_order)
         self._ghosts = Ghosts(self.trie.width)
         self._clock = 0
         self._grow = GROW[policy.growth]
@@ -142,6 +142,7 @@ class PrefixCache:
         """Note that a node was used now."""
         self._clock += 1
         node.used = self._clock
+        node.uses += 1
 
     def can_evict(self, moment: str) -> bool:
         """Whether eviction would look for a victim at `moment`."""

@@ -6,7 +6,6 @@ from kvlab.errors import BadValue
 from kvlab.policy import Policy
 
 _ONLY: dict[str, tuple[str, ...]] = {
-    "evict_order": ("lru",),
     "capture_at": ("grid",),
     "store": ("trie",),
 }

@@ -1,6 +1,7 @@
 """Victims: which node eviction takes next, without a walk over the trie.
 
-A heap of nodes that may be evicted, least recently used first; ties go to the deepest end, then to the most counted bytes.
+A heap of nodes that may be evicted, in the policy's order; `lru` is least recently used first, ties go to the deepest end, then to the
+most counted bytes.
 Invariants: a node is pushed whenever it becomes a candidate or its key goes down (its bytes grew); a key that went up since
 (the node was used) is put back when it comes up. So the smallest valid entry is always the right victim. What is no longer
 valid (its node was pushed again or left the trie) is dropped before it outnumbers what was valid at the last look: under a
@@ -14,7 +15,29 @@ from collections.abc import Callable
 
 from kvlab.trie import Node
 
-_Entry = tuple[int, int, int, int, Node]
+_Key = tuple[float, int, int]
+_Entry = tuple[float, int, int, int, Node]
+
+
+def _least_recent(node: Node) -> _Key:
+    return node.used, -node.end, -node.counted
+
+
+def _first_in(node: Node) -> _Key:
+    return node.id, -node.end, -node.counted
+
+
+def _least_often(node: Node) -> _Key:
+    return node.uses, node.used, -node.end
+
+
+def _cheapest(node: Node) -> _Key:
+    # Tokens to evaluate again for each byte that goes; a node without counted bytes frees nothing and goes last.
+    return node.tokens / node.counted if node.counted else float("inf"), node.used, -node.end
+
+
+ORDERS: dict[str, Callable[[Node], _Key]] = {"lru": _least_recent, "fifo": _first_in, "lfu": _least_often, "cost": _cheapest}
+"""By name of the choice `evict_order`: what a victim is chosen by, the smallest first."""
 
 _FEWEST = 64
 
@@ -22,16 +45,17 @@ _FEWEST = 64
 class Victims:
     """The queue of nodes that may be evicted."""
 
-    __slots__ = ("_heap", "_most", "_protected")
+    __slots__ = ("_heap", "_key", "_most", "_protected")
 
-    def __init__(self, protected: Callable[[Node], bool]) -> None:
+    def __init__(self, protected: Callable[[Node], bool], order: str = "lru") -> None:
         self._protected = protected
+        self._key = ORDERS[order]
         self._heap: list[_Entry] = []
         self._most = _FEWEST
 
     def push(self, node: Node) -> None:
         """Note that `node` may have become a candidate, or that its bytes grew."""
-        entry = (node.used, -node.end, -node.counted, node.id, node)
+        entry: _Entry = (*self._key(node), node.id, node)
         if node.queued is None or entry < node.queued:
             node.queued = entry
             heapq.heappush(self._heap, entry)
@@ -48,7 +72,7 @@ class Victims:
             node.queued = None
             if node.parent is None or self._protected(node):
                 continue
-            if entry[:3] < (node.used, -node.end, -node.counted):
+            if entry[:3] < self._key(node):
                 self.push(node)
                 continue
             return node

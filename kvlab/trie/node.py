@@ -29,10 +29,11 @@ class Node:
         active: It lies on the active path.
         snapshots: One entry a layer group, None where it has none.
         counted: Bytes its snapshots count for.
+        uses: How often it was used.
         queued: Its entry in the eviction queue; None when not queued.
     """
 
-    __slots__ = ("active", "counted", "edge", "end", "id", "only", "parent", "queued", "several", "sibling", "snapshots", "start", "used", "user")
+    __slots__ = ("active", "counted", "edge", "end", "id", "only", "parent", "queued", "several", "sibling", "snapshots", "start", "used", "user", "uses")
 
     def __init__(self, number: int, parent: Node | None, edge: bytes, end: int) -> None:
         self.id = number
@@ -46,10 +47,11 @@ class Node:
         self.user = False
         # a new node is as recent as what it hangs on, until it is used itself
         self.used = 0 if parent is None else parent.used
+        self.uses = 0
         self.active = False
         self.snapshots: list[Any] = []
         self.counted = 0
-        self.queued: tuple[int, int, int, int, Node] | None = None
+        self.queued: tuple[float, int, int, int, Node] | None = None
 
     @property
     def tokens(self) -> int:

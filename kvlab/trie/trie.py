@@ -91,6 +91,7 @@ class Trie:
         self._next += 1
         self.nodes += 1
         head.used = node.used
+        head.uses = node.uses
         replace(parent, node, head, self.width)
         node.start = at
         node.edge = node.edge[cut:]
@@ -115,6 +116,7 @@ class Trie:
         node.edge = head.edge + node.edge
         node.parent = above
         node.used = max(node.used, head.used)
+        node.uses = max(node.uses, head.uses)
         # whoever still holds the head (the eviction queue may) does not hold its keys
         head.parent, head.only, head.edge = None, None, b""
         self.nodes -= 1

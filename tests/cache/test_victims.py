@@ -8,7 +8,7 @@ import pytest
 
 from kvlab.allocator import Ledger
 from kvlab.cache import PrefixCache
-from kvlab.cache.victims import Victims
+from kvlab.cache.victims import ORDERS, Victims
 from kvlab.events import Log
 from kvlab.lab.span_model import SpanModel
 from kvlab.policy import Policy
@@ -27,7 +27,7 @@ class Walking(PrefixCache):
 
     def _evict(self, node: Node) -> None:
         candidates = [one for one in self.trie.walk() if not self._is_protected(one)]
-        assert node is min(candidates, key=lambda one: (one.used, -one.end, -one.counted))
+        assert node is min(candidates, key=lambda one: (*ORDERS[self.policy.evict_order](one), one.id))
         Walking.picked += 1
         super()._evict(node)
 
@@ -37,11 +37,12 @@ class Walking(PrefixCache):
             assert all(self._is_protected(node) for node in self.trie.walk())
 
 
+@pytest.mark.parametrize("order", ["lru", "fifo", "lfu", "cost"])
 @pytest.mark.parametrize("protect", ["frontier_and_branches", "active_path"])
 @pytest.mark.parametrize("seed", range(6))
-def test_queue_equals_walk(seed: int, protect: str) -> None:
+def test_queue_equals_walk(seed: int, protect: str, order: str) -> None:
     rng = random.Random(seed)
-    policy = Policy(budget_bytes=rng.choice([5, 40, 120]), capture_grid=16, prefill_chunk=8, protect=protect)
+    policy = Policy(budget_bytes=rng.choice([5, 40, 120]), capture_grid=16, prefill_chunk=8, protect=protect, evict_order=order)
     model, log = SpanModel(SHAPE), Log()
     runner = Runner(model, policy, log)
     runner.cache = Walking(model.stores, policy, Ledger(model.meter, log.append), log.append)
