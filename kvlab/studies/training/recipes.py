@@ -117,7 +117,7 @@ SLIDING = Recipe(
         "intermediate_size": 272,
         "query_pre_attn_scalar": 32,
         "rope_theta": 10000.0,
-        "rope_local_base_freq": 10000.0,
+        "rope_local_base_freq": 500.0,
     },
     phases=_PHASES,
 )
