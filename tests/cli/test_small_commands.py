@@ -30,8 +30,9 @@ def test_later_choices_win_and_single_ones_stay() -> None:
     default = Policy(prefill_chunk=128)
     assert chosen_policy(default, {}, None, [], None) == default
     of_case = {"version": "0.32.7", "budget_bytes": 60, "prefill_chunk": 9}
+    assert chosen_policy(default, of_case, None, [], None) == Policy.ollama("0.32.7").replace(budget_bytes=60, prefill_chunk=9)
     with pytest.raises(BadValue, match="the policy asks for"):
-        chosen_policy(default, of_case, None, [], None)
+        chosen_policy(default, of_case, None, ["store=whole_entry_lru"], None)
     assert chosen_policy(default, of_case, "main", [], None) == Policy(budget_bytes=60, prefill_chunk=9)
     assert chosen_policy(default, {"budget_bytes": 60}, None, [], None) == Policy(budget_bytes=60, prefill_chunk=128)
     assert chosen_policy(default, {"budget_bytes": 60}, "main", [], None) == Policy(budget_bytes=60, prefill_chunk=128)
