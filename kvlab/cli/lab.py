@@ -36,7 +36,9 @@ def words(args: Arguments) -> list[str]:
         NotAvailable: this installation has no notebooks and no folder was named.
     """
     folder = Path(args.folder) if args.folder else shipped.notebooks()
-    told = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}"]
+    told = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={folder.resolve()}"]
+    # In a container the user is often root, and JupyterLab then refuses to start; it listens on loopback only.
+    told += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     told += [f"--ServerApp.port={args.port}"] if args.port is not None else []
     return [*told, "--no-browser"] if args.no_browser else told
 
