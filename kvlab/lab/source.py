@@ -6,13 +6,14 @@ Invariants: `run` begins with an empty cache, `step` goes on with the one that i
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from typing import TypeVar
 
 from tqdm.auto import tqdm
 
 from kvlab.cache import PrefixCache
 from kvlab.cache.check import Checker
 from kvlab.cache.supported import require_supported
-from kvlab.errors import NotAvailable
+from kvlab.errors import BadValue, NotAvailable
 from kvlab.events import BytesRead, Event, Log, RequestClosed, TokenOut
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recorder, Recording
@@ -20,6 +21,8 @@ from kvlab.runner.model import Model
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
 from kvlab.workloads import Conversations, Request, Workload, resolve
+
+T = TypeVar("T")
 
 Prediction = Callable[[Runner, Request, str], None]
 """Writes down what a lawful cache holds after the request that just closed with that stop."""
@@ -96,7 +99,7 @@ class Source:
             KvlabError: the workload, the policy or the place cannot be used.
         """
         work = _workload(workload)
-        chosen = policy or self._default.amended(work.policy)
+        chosen = self._default.amended(work.policy) if policy is None else _policy(policy)
         require_supported(chosen)
         manifest = Manifest.now(
             model=self.name,
@@ -130,9 +133,9 @@ class Source:
         A text is asked as a user's chat message. A step that was left open ends as cancelled when the next one begins: they share
         the live buffers.
         """
-        asked = Request(messages=(("user", request),), label="step") if isinstance(request, str) else request
+        asked = _asked(request)
         self._end_open_step()
-        yield from self._stepped(self._ready(policy or self.policy), asked, _no_prediction)
+        yield from self._stepped(self._ready(self.policy if policy is None else _policy(policy)), asked, _no_prediction)
 
     def cancel(self) -> None:
         """Ask the running request to stop at its next chunk or token."""
@@ -201,4 +204,20 @@ def _workload(given: Workload | Request | str) -> Workload:
         return resolve(given)
     if isinstance(given, Request):
         return Workload(name=given.label or "request", requests=(given,))
+    return _of_type(given, Workload, "a workload is its name, a case file, a Request or a Workload", "write for example run('unrelated:15')")
+
+
+def _policy(given: Policy) -> Policy:
+    return _of_type(given, Policy, "a policy is a Policy", "write for example policy=kvlab.Policy.ollama('0.32.5')")
+
+
+def _asked(given: Request | str) -> Request:
+    if isinstance(given, str):
+        return Request(messages=(("user", given),), label="step")
+    return _of_type(given, Request, "a step asks a text or a Request", "write for example step('Why is the sky blue?')")
+
+
+def _of_type(given: T, kind: type[T], why: str, hint: str) -> T:
+    if not isinstance(given, kind):
+        raise BadValue(what=f"{given!r} was given", why=why, hint=hint)
     return given

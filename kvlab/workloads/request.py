@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kvlab.errors import BadValue
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -90,6 +92,10 @@ class Request:
     action: str = ""
     sampling: Sampling = GREEDY
     media: tuple[MediaItem, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.max_new < 0:
+            raise BadValue(what=f"a request asks for {self.max_new} new tokens", why="a reply has at least 0 tokens", hint="give max_new as 0 or more")
 
     @property
     def text(self) -> str:

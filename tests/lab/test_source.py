@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -158,3 +158,18 @@ def test_a_recording_says_that_it_was_checked() -> None:
     work = Workload("w", (Request(tokens=(1, 2, 3)), Request(tokens=(1, 2, 4))))
     verdicts = [kvlab.diagnose(source.run(work, progress=False, check=check)).about("is_the_answer_right").verdict for check in (True, False)]
     assert verdicts == ["identical", "not_enough_data"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda twin: twin.run([1, 2], progress=False), "a workload is"),
+        (lambda twin: list(twin.step(None)), "a step asks"),
+        (lambda twin: twin.run("unrelated:1", policy="main", progress=False), "a policy is"),
+        (lambda _: Request(prompt="x", max_new=-1), "-1 new tokens"),
+        (lambda twin: list(twin.step(Request())), "empty prompt"),
+    ],
+)
+def test_a_wrong_value_is_told_with_what_is_right(wrong: Callable[[Twin], object], message: str) -> None:
+    with pytest.raises(BadValue, match=message):
+        wrong(open_twin(["kv"], SHORT))
