@@ -30,7 +30,7 @@ def chosen_policy(default: Policy, workload: Mapping[str, Any], version: str | N
     if asked.get("version") == KVLAB:
         del asked["version"]
         default = Policy.kvlab().replace(prefill_chunk=default.prefill_chunk)
-    single: dict[str, Any] = dict(_pair(choice) for choice in choices)
+    single = single_choices(choices)
     if budget is not None:
         single["budget_bytes"] = parse_bytes(budget)
     policy = default.amended(asked).replace(**single)
@@ -45,6 +45,15 @@ def chosen_policy(default: Policy, workload: Mapping[str, Any], version: str | N
             hint="run it under --policy main, with the single choices that matter set by --set",
         ) from error
     return policy
+
+
+def single_choices(choices: Sequence[str]) -> dict[str, Any]:
+    """Return the FIELD=VALUE words of `--set` by field.
+
+    Raises:
+        BadValue: a word has no field or no `=`.
+    """
+    return dict(_pair(choice) for choice in choices)
 
 
 def _pair(choice: str) -> tuple[str, str]:

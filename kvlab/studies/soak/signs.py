@@ -1,0 +1,184 @@
+"""Signs: for each entry of the fault catalogue that spans can show, when it has shown in a request, and which choices make it.
+
+A sign is stated on what was seen (`Sight`), never on the policy. Ids are those of the public study of the upstream runner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvlab.studies.soak.sight import Sight
+
+WHOLE_STATE = frozenset({"recurrent", "rotating"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """How one entry of the catalogue shows.
+
+    Attributes:
+        id: Its id in the catalogue.
+        name: What happens, in a few words.
+        shown: Whether it has shown in a request.
+        made_by: Choices that make it happen; empty for what every version does by design.
+        hidden_by: Choices under which it cannot happen all the same.
+        any_of: Layer kinds of which it needs one; empty when any will do.
+        none_of: Layer kinds beside which it cannot happen.
+        since: The first version (of those soaked) that has what it happens to.
+    """
+
+    id: str
+    name: str
+    shown: Callable[[Sight], bool]
+    made_by: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    hidden_by: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    any_of: frozenset[str] = frozenset()
+    none_of: frozenset[str] = frozenset()
+    since: str = "0.30.7"
+
+    @property
+    def by_design(self) -> bool:
+        """Every version does so, upstream main included: no defect."""
+        return not self.made_by
+
+
+def _pinned(sight: Sight) -> bool:
+    return sight.pinned > 0
+
+
+def _budget_sees_snapshots_only(sight: Sight) -> bool:
+    return sight.over_budget_with_live
+
+
+def _branch_stays(sight: Sight) -> bool:
+    return sight.nodes_left > 0
+
+
+def _path_exempt(sight: Sight) -> bool:
+    return sight.over_budget_by_path > 0
+
+
+def _merge_inputs_stay(sight: Sight) -> bool:
+    return sight.transient > 0
+
+
+def _freeing_moves_bytes(sight: Sight) -> bool:
+    return sight.freed_all and sight.copied_when_freed > 0
+
+
+def _room_stays(sight: Sight) -> bool:
+    return sight.room_kept > 0
+
+
+def _node_rebuilt_short(sight: Sight) -> bool:
+    return sight.off_edge_newborn
+
+
+def _head_skipped(sight: Sight) -> bool:
+    return sight.head_left_bare
+
+
+def _overwritten(sight: Sight) -> bool:
+    return sight.overwritten
+
+
+def _replaced(sight: Sight) -> bool:
+    return sight.off_edge_standing
+
+
+def _grown_under(sight: Sight) -> bool:
+    return sight.off_edge_grown
+
+
+def _tail_bare(sight: Sight) -> bool:
+    return sight.tail_bare
+
+
+def _captures_lost(sight: Sight) -> bool:
+    return sight.cancelled and sight.captures_lost
+
+
+def _leaked(sight: Sight) -> bool:
+    return sight.broke("snapshots_conserved")
+
+
+def _draft_behind(sight: Sight) -> bool:
+    return sight.cancelled and sight.draft_behind
+
+
+def _stale_pair(sight: Sight) -> bool:
+    # single pairs hold a token that does not follow there, while the layers without pairs are right
+    return sight.drafts_sound and bool(sight.wrong) and all(one.layer == "draft_kv" and one.end - one.start == 1 for one in sight.wrong)
+
+
+def _inside_item(sight: Sight) -> bool:
+    return sight.inside_item
+
+
+_EAGER = {"snapshots": "eager"}
+_DRAFT = frozenset({"draft_kv"})
+
+SIGNS: tuple[Sign, ...] = (
+    Sign("F-01", "a captured state pins the forward's input", _pinned, {"capture_as": "view"}, any_of=frozenset({"recurrent"})),
+    Sign("F-03", "the budget does not see live buffers", _budget_sees_snapshots_only),
+    Sign("F-05", "a full miss leaves its branch", _branch_stays),
+    Sign("F-06", "the active path is exempt from eviction", _path_exempt, {"protect": "active_path"}, any_of=WHOLE_STATE),
+    Sign("F-07", "merge inputs stay until the sweep", _merge_inputs_stay, {"lifetimes": "sweep"}),
+    Sign("F-09", "freeing all layers moves bytes, it releases none", _freeing_moves_bytes, {"growth": "in_place"}, _EAGER, any_of=WHOLE_STATE),
+    Sign("F-10", "a rewound KV buffer keeps its room", _room_stays),
+    Sign(
+        "F-12",
+        "a node entered partway leaves the path and is rebuilt short",
+        _node_rebuilt_short,
+        {"mid_edge": "drop"},
+        _EAGER,
+        none_of=frozenset({"recurrent"}),
+    ),
+    Sign("F-13", "page-out skips a split-off head", _head_skipped, {"page_out_layers": "all_or_none"}, any_of=WHOLE_STATE),
+    Sign("F-14", "lazy snapshots are overwritten", _overwritten, {"copy_before_overwrite": "first_append"}, _EAGER),
+    Sign("F-15", "captures replace what a node has, or are not clipped to its edge", _replaced, {"attach": "replace"}, _EAGER),
+    Sign("F-16", "a node grows in place under its snapshot", _grown_under, {"growth": "in_place"}, _EAGER),
+    Sign("F-17", "a generated tail is recorded without snapshots", _tail_bare, {"page_out": "at_switch"}),
+    Sign("F-18", "a cancelled prefill loses its captures", _captures_lost, {"on_cancel": "discard"}),
+    Sign("F-20", "draft layers are not settled on cancel", _draft_behind, {"settle_draft": False}, any_of=_DRAFT, since="0.30.8"),
+    Sign("F-21", "a stale pair at the match point", _stale_pair, {"draft_keys": "single"}, any_of=_DRAFT, since="0.30.8"),
+    Sign("F-22", "a match or a capture inside a whole media item", _inside_item, {"media": "anywhere"}, since="0.32.7"),
+    Sign("F-19", "cancelled captures leak", _leaked, {"on_cancel": "leak"}),
+)
+"""Every sign. No choice of today makes F-19: it may show nowhere."""
+
+EXPLAINS: dict[str, tuple[str, ...]] = {
+    "kv_covers_edge": ("F-12", "F-15", "F-16", "F-20"),
+    "lazy_intact": ("F-12", "F-14", "F-15", "F-16"),
+    "restored_right": ("F-12", "F-14", "F-15", "F-16", "F-20", "F-21"),
+    "cached_is_matched": ("F-12", "F-15", "F-16", "F-17"),
+    "level": ("F-20",),
+    "path": ("F-20",),
+}
+"""By rule: the signs that explain why it is broken, once one of them has shown in the same life."""
+
+CANNOT: dict[str, str] = {
+    "F-02": "before the first version here",
+    "F-04": "spans have no clock: nothing happens between two requests in any version",
+    "F-08": "spans have no pool",
+    "F-11": "a check on real arrays: transients inside one forward",
+    "F-23": "before media was accepted there were no items; keys are folded always",
+    "F-24": "before the first version here; it is in a window's arrays",
+    "F-25": "before the first version here",
+    "F-26": "before the first version here",
+    "F-27": "token ids read from device memory",
+    "F-28": "by design, and a matter of distance: the grid of captures",
+    "F-29": "numerics of kernels",
+    "F-30": "the scheduler's, not the cache's",
+    "F-31": "the scheduler's, not the cache's",
+    "F-32": "a process's end",
+    "F-33": "a process's log",
+    "F-34": "a server's status",
+    "F-35": "a server's",
+    "F-36": "the scheduler's, not the cache's",
+    "F-37": "the scheduler's, not the cache's",
+    "F-38": "a guard on reference counts that spans do not have",
+}
+"""By id: why spans cannot show it."""

@@ -1,0 +1,149 @@
+"""The soak: 20,000 operations hold against the table, each planted choice shows, what fails is cut down."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from kvlab.cli import main
+from kvlab.errors import BadValue
+from kvlab.lab.span_model import SpanModel
+from kvlab.policy import Policy
+from kvlab.studies.soak import as_text, soak
+from kvlab.studies.soak.ask import Ask
+from kvlab.studies.soak.known import expected
+from kvlab.studies.soak.layer_sets import LAYER_SETS
+from kvlab.studies.soak.life import Plan, live
+from kvlab.studies.soak.recipes import RECIPES
+from kvlab.studies.soak.shrink import shrunk
+from kvlab.studies.soak.signs import CANNOT, SIGNS
+from kvlab.studies.soak.trial import planned
+from kvlab.workloads.request import MediaItem
+from tests.studies.soak_table import CURED, PLANTED, SETS, TABLE, VERSIONS
+
+CELLS = tuple(itertools.product(VERSIONS, SETS))
+MOST_LIVES = 80
+
+
+def test_each_version_shows_exactly_what_is_known_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["soak", "--ops", "20000", "--seed", "0", "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert said["failures"] == []
+    assert said["operations"] >= 20_000
+    shown = {(cell["version"], cell["layer_set"]): set(cell["shown"]) for cell in said["cells"]}
+    assert set(shown) == set(CELLS)
+    for row in TABLE:
+        words = {cell: row.word(*cell) for cell in CELLS}
+        assert [cell for cell in CELLS if words[cell] == "never" and row.id in shown[cell]] == [], row.id
+        assert [cell for cell in CELLS if words[cell] in ("must", "by design") and row.id not in shown[cell]] == [], row.id
+    assert (code, said["passed"]) == (0, True)
+
+
+def test_upstream_main_may_show_no_defect() -> None:
+    assert {row.word("main", layer_set) for row in TABLE for layer_set in SETS if not row.design} <= {"never", "not applicable"}
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.id)
+def test_what_the_choices_say_is_what_the_table_says(row: object) -> None:
+    found = next(one for one in TABLE if one is row)
+    sign = next(one for one in SIGNS if one.id == found.id)
+    assert {cell: expected(sign, *cell) for cell in CELLS} == {cell: found.word(*cell) for cell in CELLS}
+
+
+def test_every_entry_of_the_catalogue_has_a_sign_or_a_reason() -> None:
+    signs = {sign.id for sign in SIGNS}
+    assert not signs & set(CANNOT)
+    assert signs | set(CANNOT) == {f"F-{number:02}" for number in range(1, 39)}
+    assert {row.id for row in TABLE} == signs
+    assert set(PLANTED) | set(CURED) | {"F-19"} == signs
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_single_choice_in_main_shows(fault: str) -> None:
+    choices, layer_set = PLANTED[fault]
+    lives = (live(planned(1, turn, "main", layer_set, choices)) for turn in range(MOST_LIVES))
+    assert any(fault in life.shown for life in lives)
+
+
+@pytest.mark.parametrize("fault", CURED)
+def test_what_is_by_design_ends_with_the_other_choice(fault: str) -> None:
+    plans = [planned(1, turn, "main", "kv", {}) for turn in range(20)]
+    assert any(fault in live(plan).shown for plan in plans)
+    otherwise = [Plan(plan.policy.replace(**CURED[fault]), plan.shape, plan.asks) for plan in plans]
+    assert not any(fault in live(plan).shown for plan in otherwise)
+
+
+def test_a_planted_defect_fails_and_is_cut_down() -> None:
+    found = soak(600, 3, versions=("main",), layer_sets=("kv",), choices={"copy_before_overwrite": "first_append"})
+    assert not found.passed
+    (failure,) = found.failures
+    plan = failure.plan
+    assert 2 <= len(plan.asks) <= 4
+    assert failure.broken.request == len(plan.asks)
+    assert _breaks(plan, plan.asks)
+    for place in range(len(plan.asks)):
+        assert not _breaks(plan, plan.asks[:place] + plan.asks[place + 1 :])
+    text = as_text(found)
+    assert "FAILED main on kv, seed 3" in text
+    assert all(json.dumps(list(ask.tokens)) in text for ask in plan.asks)
+
+
+def _breaks(plan: Plan, asks: Sequence[Ask]) -> bool:
+    return "F-14" in live(Plan(plan.policy, plan.shape, tuple(asks))).shown
+
+
+def test_shrinking_keeps_what_is_needed_and_no_more() -> None:
+    item = MediaItem(0, 1, 2**31)
+    asks = [Ask(tuple(range(1, 9)), (number, 2, 3), cancel_decode=1, media=(item,)) for number in range(40)]
+
+    def fails(some: Sequence[Ask]) -> bool:
+        return [ask.reply[0] for ask in some if ask.reply and ask.reply[0] in (7, 31)] == [7, 31]
+
+    assert shrunk(asks, fails) == [Ask((1,), (7,)), Ask((1,), (31,))]
+    assert shrunk(asks[:3], fails) == asks[:3]
+
+
+def test_an_exception_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(model: SpanModel, tokens: Sequence[int]) -> None:
+        del model
+        if len(tokens) == 3:
+            raise IndexError("three")
+
+    monkeypatch.setattr(SpanModel, "prefill", fail)
+    life = live(Plan(Policy(), LAYER_SETS["kv"][0], (Ask((1, 2, 3, 4)),)))
+    assert [(one.request, one.rule, one.message) for one in life.unexplained] == [(1, "crash", "IndexError: three")]
+
+
+def test_a_life_follows_from_its_plan() -> None:
+    plan = planned(5, 3, "0.32.7", "hybrid+draft", {})
+    assert plan == planned(5, 3, "0.32.7", "hybrid+draft", {})
+    assert plan != planned(6, 3, "0.32.7", "hybrid+draft", {})
+    assert live(plan) == live(plan)
+
+
+def test_recipes_bring_nothing_out_of_main() -> None:
+    for recipe, shapes in itertools.product(RECIPES, LAYER_SETS.values()):
+        for shape in shapes:
+            plan = planned(1, 1, "main", "kv", {})
+            life = live(Plan(Policy(**recipe.choices), shape, tuple(recipe.asks(random.Random(1))) + plan.asks))
+            assert life.unexplained == []
+            assert {sign for sign in life.shown if sign in PLANTED} == set()
+
+
+def test_wrong_use_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(BadValue, match="0 operations"):
+        soak(0)
+    assert main(["soak", "--ops", "0"]) == 2
+    assert main(["soak", "--ops", "1", "--set", "protect=nothing"]) == 2
+    assert "protect" in capsys.readouterr().err
+
+
+def test_few_operations_miss_signs_and_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["soak", "--ops", "30", "--seed", "1"]) == 1
+    out = capsys.readouterr().out
+    assert "did not show" in out
+    assert "run more" in out
