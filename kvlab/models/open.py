@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from kvlab.errors import BadValue
-from kvlab.models import blas, gguf_gemma3, gguf_llama, gguf_tokenizer, licence, precision
+from kvlab.models import blas, gguf_gemma3, gguf_llama, gguf_tokenizer, licence, precision, shipped_net
 from kvlab.models.fetch import fetch
 from kvlab.models.known import KNOWN
 from kvlab.models.loaded import Loaded
@@ -23,7 +23,7 @@ def open_model(name: str, *, accept_licence: bool = False, dtype: str | None = N
     """Open a model and its live buffers.
 
     Args:
-        name: `smollm2` (embedded), `gemma3-270m` (opt-in), a local folder, or an id with a slash that mlx-lm loads.
+        name: `smollm2` (embedded), `tiny-hybrid` or `tiny-sliding` (shipped), `gemma3-270m` (opt-in), a local folder, or an id with a slash that mlx-lm loads.
         accept_licence: Accept the licence of a model that needs it.
         dtype: float32, float16, bfloat16 or stored; None for this machine's default.
 
@@ -56,14 +56,11 @@ def load_net(name: str, *, accept_licence: bool = False, dtype: str | None = Non
 
 
 def _known(model: KnownModel, dtype: str) -> Loaded:
-    part = model.file.parts[0]
-    origin = {
-        "file": model.file.name,
-        "sha256": model.file.sha256,
-        "licence": model.licence.name,
-        "package": part.package,
-        "version": part.version,
-    }
+    origin = {"file": model.file.name, "sha256": model.file.sha256, "licence": model.licence.name}
+    if model.reader == "shipped_net":
+        loaded = shipped_net.load(model, dtype)
+        return Loaded(net=loaded.net, tokenizer=loaded.tokenizer, context=loaded.context, origin=loaded.origin | origin)
+    origin |= {"package": model.file.parts[0].package, "version": model.file.parts[0].version}
     if model.reader == "gguf_gemma3":
         folder = gguf_gemma3.converted(model.file)
         loaded = load_folder(folder, dtype)

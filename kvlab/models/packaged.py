@@ -24,11 +24,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PackagedFile:
-    """A file that is carried by packages: its parts, in order, put together.
+    """A file that is carried by packages: its parts, in order, put together; or one that kvlab carries itself.
 
     Attributes:
-        name: The file's name.
-        parts: Where it comes from.
+        name: The file's name; of a file without parts its path in `data/`.
+        parts: Where it comes from; none when it is shipped with kvlab.
         sha256: The digest of the whole file.
     """
 
@@ -61,7 +61,7 @@ class KnownModel:
         title: What the model is called by its makers.
         file: Its weights.
         licence: Its licence.
-        reader: Which reader loads the file: `gguf_llama` or `gguf_gemma3`.
+        reader: Which reader loads the file: `gguf_llama`, `gguf_gemma3` or `shipped_net`.
     """
 
     name: str

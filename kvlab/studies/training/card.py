@@ -78,14 +78,20 @@ def _how(seed: int) -> str:
 
 def _losses(loaded: Loaded) -> dict[str, Any]:
     read = text.read()
-    trained = "\n\n".join(read.trained).encode()
     held_out = read.held_out_bytes
+    trained = _spread("\n\n".join(read.trained).encode(), len(held_out) // net.WINDOW)
     return {
         "how": f"mean over windows of {net.WINDOW} bytes that begin from nothing, the first byte of each not judged",
-        "trained": _loss(loaded, trained[: len(held_out)]),
+        "trained": _loss(loaded, trained),
         "held_out": _loss(loaded, held_out),
         "held_out_slice": _loss(loaded, held_out[:SLICE_BYTES]),
     }
+
+
+def _spread(what: bytes, windows: int) -> bytes:
+    """Return so many windows of `what`, evenly spread: every book has its share."""
+    begins = (window * (len(what) - net.WINDOW) // windows for window in range(windows))
+    return b"".join(what[begin : begin + net.WINDOW] for begin in begins)
 
 
 def _loss(loaded: Loaded, what: bytes) -> dict[str, float]:

@@ -76,8 +76,6 @@ _COMMON: dict[str, Any] = {
     "tie_word_embeddings": True,
 }
 
-_PHASES = (Phase(steps=900, rows=16, length=128), Phase(steps=300, rows=8, length=256), Phase(steps=150, rows=4, length=512))
-
 HYBRID = Recipe(
     name="tiny-hybrid",
     title="Gated DeltaNet in three layers, full attention in the fourth (mlx-lm's qwen3_next)",
@@ -102,7 +100,7 @@ HYBRID = Recipe(
         "moe_intermediate_size": 128,
         "shared_expert_intermediate_size": 128,
     },
-    phases=_PHASES,
+    phases=(Phase(steps=900, rows=16, length=128), Phase(steps=300, rows=8, length=256), Phase(steps=150, rows=4, length=512)),
 )
 
 SLIDING = Recipe(
@@ -119,7 +117,7 @@ SLIDING = Recipe(
         "rope_theta": 10000.0,
         "rope_local_base_freq": 500.0,
     },
-    phases=_PHASES,
+    phases=(Phase(steps=650, rows=16, length=128), Phase(steps=220, rows=8, length=256), Phase(steps=130, rows=4, length=512)),
 )
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (HYBRID, SLIDING)}
