@@ -16,7 +16,7 @@ from kvlab.cli import interrupted
 from kvlab.cli.command import Command
 from kvlab.errors import KvlabError
 
-COMMANDS = ("demo", "run", "twin", "check", "soak", "diagnose", "report", "pack", "lab", "doctor", "bench")
+COMMANDS = ("demo", "run", "twin", "check", "soak", "diagnose", "report", "pack", "lab", "doctor", "bench", "reproduce")
 """The commands, each a module of this package, in the order in which `--help` shows them."""
 
 INTERRUPTED = 130

@@ -1,0 +1,76 @@
+"""One row of the conformance table, in a process of its own: `python -m kvlab.models.conformance.row < question > answer`.
+
+The question is JSON: `architecture`, `config` and `needed` as `nets.build` takes them, and `vocabulary`. The answer is JSON: `architecture`, `result`
+(ok, or the first reason why not), `caches`, and what each check said. A process that dies answers nothing; who asked sees how it ended.
+"""
+
+# pyright: standard
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import mlx.core as mx
+
+from kvlab.errors import KvlabError
+from kvlab.models import blas
+from kvlab.models.conformance import nets, snapshots
+from kvlab.models.conformance.checks import CHECKS
+from kvlab.models.conformance.subject import Differs, Subject
+
+FAILED = "failed"
+
+
+def row(architecture: str, config: Mapping[str, Any], needed: Iterable[str], vocabulary: int) -> dict[str, Any]:
+    """Build the net, ask every check, and return the row; figures have one digit, so that a table does not change with the weather."""
+    answer: dict[str, Any] = {"architecture": architecture, "result": "ok", "caches": None, **dict.fromkeys(CHECKS)}
+    try:
+        subject = Subject(nets.build(architecture, config, needed), architecture, vocabulary)
+        answer["caches"] = classes(subject.fresh())
+    # whatever an architecture raises is its row's reason; one leaves the interpreter when a package is missing
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        answer["result"] = reason(error)
+        return answer
+    for name, check in CHECKS.items():
+        try:
+            said = check(subject)
+            answer[name] = float(f"{said:.0e}") if isinstance(said, float) else said
+        except Exception as error:  # noqa: BLE001  see above
+            answer[name] = FAILED
+            if answer["result"] == "ok":
+                answer["result"] = f"{name}: {reason(error)}"
+            if name == "forward":
+                break
+    return answer
+
+
+def classes(caches: Sequence[Any]) -> str:
+    """Return the cache classes in layer order, such as `3xArraysCache[2] + 1xKVCache`."""
+    return " + ".join(f"{len(list(alike))}x{name}" for name, alike in groupby(snapshots.described(cache) for cache in caches))
+
+
+def reason(error: BaseException) -> str:
+    """Return an error as a row tells it: in one line."""
+    if isinstance(error, KvlabError):
+        return error.what
+    words = " ".join(str(error).split())
+    if isinstance(error, Differs | nets.BadConfig):
+        return words
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def main() -> None:
+    """Answer the question on standard input."""
+    # compiled element-wise functions would need a C++ compiler and seconds on a CPU; they compute the same
+    mx.disable_compile()
+    blas.route()
+    question = json.load(sys.stdin)
+    answer = row(**question)
+    sys.stdout.write(f"{json.dumps(answer)}\n")
+
+
+if __name__ == "__main__":
+    main()
