@@ -22,6 +22,7 @@ from kvlab.recording.columns import empty
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parts import decode, encode, missing_name, part_number
 from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_beside, put_in_place, replace_file, unwritable
+from kvlab.recording.writing import Writing
 
 ROWS_A_PART = 500_000
 """Events in a part that is written anew."""
@@ -115,19 +116,20 @@ def write_folder(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
 
     Raises:
         BadValue: `out` holds something that is not a recording.
-        UnreadableInput: `out` cannot be written.
+        UnreadableInput: `out` cannot be written, or a run is writing there.
     """
     check_place(out)
-    new = new_beside(out, manifest.to_json())
-    try:
-        for name, data in _parts(events):
-            (new / name).write_bytes(data)
-    except BaseException as error:
-        shutil.rmtree(new, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise unwritable(out, str(error)) from None
-        raise
-    put_in_place(new, out)
+    with contextlib.closing(Writing(out)):
+        new = new_beside(out, manifest.to_json())
+        try:
+            for name, data in _parts(events):
+                (new / name).write_bytes(data)
+        except BaseException as error:
+            shutil.rmtree(new, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise unwritable(out, str(error)) from None
+            raise
+        put_in_place(new, out)
 
 
 def write_zip(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:

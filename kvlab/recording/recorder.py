@@ -15,6 +15,7 @@ from kvlab.recording.manifest import Manifest
 from kvlab.recording.parts import MOST_WAITING, PartWriter
 from kvlab.recording.place import EVENTS, MANIFEST, TemporaryFolder, check_place, new_beside, put_in_place, replace_file, unwritable
 from kvlab.recording.recording import Recording
+from kvlab.recording.writing import Writing
 
 
 class Recorder:
@@ -36,10 +37,11 @@ class Recorder:
 
         Raises:
             BadValue: `out` holds something that is not a recording.
-            UnreadableInput: `out` cannot be written.
+            UnreadableInput: `out` cannot be written, or another run is writing there.
         """
         self.manifest = dataclasses.replace(manifest, stored_text=store_text, events=None)
         self._folder: TemporaryFolder | None = None
+        self._place: Writing | None = None
         if out is None:
             self._folder = TemporaryFolder(Path(tempfile.mkdtemp(prefix="kvlab-", suffix=".kvrec")))
             self.path = self._folder.path
@@ -48,6 +50,7 @@ class Recorder:
         else:
             self.path = _absolute(Path(out))
             check_place(self.path)
+            self._place = Writing(self.path)
             put_in_place(new_beside(self.path, self.manifest.to_json()), self.path)
         self._writer = PartWriter(self.path, store_text=store_text)
         self._waiting = self._writer.waiting
@@ -99,6 +102,7 @@ class Recorder:
             replace_file(self.path / MANIFEST, self.manifest.to_json().encode())
             found = read_parts(FolderFiles(self.path), self.manifest)
             self._recording = Recording(self.manifest, found.events, path=self.path, damaged=found.damaged, folder=self._folder)
+            self._end_writing()
         return self._recording
 
     def __enter__(self) -> Self:
@@ -110,7 +114,14 @@ class Recorder:
             self.close()
         else:
             self._stop()
-            self._writer.flush()
+            try:
+                self._writer.flush()
+            finally:
+                self._end_writing()
+
+    def _end_writing(self) -> None:
+        if self._place is not None:
+            self._place.close()
 
     def _stop(self) -> None:
         self._writer.stop_clock()

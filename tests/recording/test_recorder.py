@@ -87,6 +87,29 @@ def test_a_kill_in_a_long_silence_loses_nothing_that_had_waited(tmp_path: Path) 
     assert recording.events.height == said + 1
 
 
+def test_a_second_run_is_refused_while_the_first_writes_and_not_after_it_was_killed(tmp_path: Path) -> None:
+    out = tmp_path / "run.kvrec"
+    with _child(out, "requests") as child:
+        _said(child, 1)
+        with pytest.raises(UnreadableInput, match="another run is writing"):
+            Recorder(manifest(), out=out)
+        child.kill()
+        child.wait(PATIENCE_S)
+    recording = _record([Loaded(seq=0)], out)
+    assert recording.complete
+    assert [path.name for path in tmp_path.iterdir()] == ["run.kvrec"]
+
+
+def test_two_recorders_of_one_program_do_not_share_a_folder_and_a_save_does_not_go_under_one(tmp_path: Path) -> None:
+    out = tmp_path / "run.kvrec"
+    with Recorder(manifest(), out=out):
+        with pytest.raises(UnreadableInput, match="another run is writing"):
+            Recorder(manifest(), out=out)
+        with pytest.raises(UnreadableInput, match="another run is writing"):
+            _record([Loaded(seq=0)]).save(out)
+    Recorder(manifest(), out=out).close()
+
+
 def test_a_program_that_ends_without_closing_leaves_all_its_events(tmp_path: Path) -> None:
     out = tmp_path / "run.kvrec"
     with _child(out, "forgets") as child:

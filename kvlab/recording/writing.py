@@ -1,0 +1,53 @@
+"""Who writes a recording: a lock beside its folder, so that two runs never mix their events in one.
+
+Invariant: the lock is the system's own, so it ends with its process, a kill included; no lock file is left by one that ends well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from kvlab.errors import UnreadableInput
+from kvlab.recording.place import unwritable
+
+
+class Writing:
+    """The right to write at one place, held until `close` or until this object dies."""
+
+    __slots__ = ("_lock", "_owner")
+
+    def __init__(self, out: Path) -> None:
+        """Take it.
+
+        Raises:
+            UnreadableInput: another run writes there, or the folder around it cannot be written.
+        """
+        self._owner = os.getpid()
+        # not bound to a thread: a forgotten Recorder may die in another one
+        self._lock = FileLock(out.parent / f".{out.name}.lock", thread_local=False)
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise UnreadableInput(
+                what=f"another run is writing to {str(out)!r}",
+                why="two runs in one recording would mix their events",
+                hint="choose another name, or wait until that run has ended",
+            ) from None
+        except OSError as error:
+            raise unwritable(out, (error.strerror or str(error)).lower()) from None
+
+    def close(self) -> None:
+        """Give it back; a second call does nothing. A forked child has a copy of this object, but the right is its parent's."""
+        if os.getpid() == self._owner and self._lock.is_locked:
+            with contextlib.suppress(OSError):
+                Path(self._lock.lock_file).unlink()
+            self._lock.release()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):
+            self.close()
