@@ -7,6 +7,7 @@ Nothing here runs a model or reads an array. The package can be called like its 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import ModuleType
 
 from kvlab.diagnose.budget_or_leak import budget_or_leak
@@ -40,7 +41,10 @@ def diagnose(recording: Recording, *, checked: bool | None = None) -> Findings:
     found = [budget_or_leak(recording), why_not_reused(recording), right, do_the_parts_add_up(recording)]
     if (recording.requests["stop"] == "cancelled").any():
         found.append(what_survived_a_cancel(recording))
-    return Findings(tuple(found))
+    if not recording.complete:
+        # what the rest of the run would have shown is not known
+        found = [replace(finding, confidence="medium") if finding.confidence == "high" else finding for finding in found]
+    return Findings(tuple(found), recording.warnings)
 
 
 class _Asked(ModuleType):

@@ -13,9 +13,10 @@ from kvlab.errors import BadValue
 
 @dataclass(frozen=True, slots=True)
 class Findings(Rich):
-    """The answers to every question about one recording, the most asked first."""
+    """The answers to every question about one recording, the most asked first; `warnings` says why they may not hold for the whole run."""
 
     findings: tuple[Finding, ...]
+    warnings: tuple[str, ...] = ()
 
     def about(self, question: str) -> Finding:
         """Return the answer to one question.
@@ -34,7 +35,7 @@ class Findings(Rich):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the findings as JSON holds them."""
-        return {"findings": [finding.to_dict() for finding in self.findings]}
+        return {"warnings": list(self.warnings), "findings": [finding.to_dict() for finding in self.findings]}
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -44,7 +45,7 @@ class Findings(Rich):
 
     def text(self, *, figures: bool = False) -> str:
         """Return the findings as text; with `figures`, their numbers too."""
-        return "\n\n".join(finding.text(figures=figures) for finding in self.findings)
+        return "\n\n".join([*(f"warning: {words}" for words in self.warnings), *(finding.text(figures=figures) for finding in self.findings)])
 
     def __str__(self) -> str:
         return self.text()

@@ -35,6 +35,17 @@ def _remove(path: Path, owner: int) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def is_recording(path: Path) -> bool:
+    """Return whether a recording stands at `path`, or `path` is inside its folder. Every zip archive counts: a damaged one may be a recording."""
+    if any((folder / MANIFEST).is_file() and (folder / EVENTS).is_dir() for folder in (path, path.parent, path.parent.parent)):
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
 def check_place(out: Path) -> None:
     """Ask whether a recording may be written at `out`; nothing changes.
 

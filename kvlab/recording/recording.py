@@ -67,6 +67,15 @@ class Recording(Rich):
         """Whether the run reached its end and all its events are here."""
         return not self.damaged and self.manifest.events == self.events.height
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader has to know before the tables: that they are not the whole run."""
+        if self.complete:
+            return ()
+        count = self.requests.height
+        what = "events are missing from this recording" if self.damaged else "this recording was cut short"
+        return (f"{what}; it has {count:,} request{'' if count == 1 else 's'}",)
+
     @cached_property
     def policy(self) -> Policy | None:
         """The rules of the cache; None when they are not known.
@@ -135,7 +144,7 @@ class Recording(Rich):
         """Write the recording as one archive, by default beside its folder as `NAME.kvrec.zip`; return its absolute path.
 
         Raises:
-            BadValue: no path is given and the recording has no lasting folder.
+            BadValue: no path is given and the recording has no lasting folder, or the path is the recording's own.
             UnreadableInput: `path` cannot be written.
         """
         if path is None:
@@ -147,6 +156,12 @@ class Recording(Rich):
                 )
             path = self.path if self.path.suffix == ".zip" else self.path.with_name(self.path.name + ".zip")
         out = Path(path).expanduser().resolve()
+        if self.path is not None and out == self.path.resolve():
+            raise BadValue(
+                what=f"{str(out)!r} cannot be packed onto itself",
+                why="the recording that is read would be written over",
+                hint="choose another name for the archive with -o (in Python: pack('copy.kvrec.zip'))",
+            )
         archive.write_zip(out, self._copy_manifest(), self.events)
         return out
 

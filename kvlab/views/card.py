@@ -14,6 +14,7 @@ def summary(recording: Recording) -> list[tuple[str, str]]:
     manifest, read, requests = recording.manifest, readings(recording), recording.requests
     held = {name: binary(last_bytes(read, name)) for name in ("weights", "counted", "snapshots", "live", "unattributed", "pool", "active", "budget")}
     lines = [
+        *(("incomplete", words) for words in recording.warnings),
         ("model", str(manifest.model)),
         ("policy", policy_words(manifest.policy)),
         ("workload", f"{manifest.workload}: {requests.height} request{'' if requests.height == 1 else 's'}, {_tokens(recording)}"),

@@ -14,8 +14,9 @@ from string import Template
 from typing import Any
 
 from kvlab.diagnose import Findings
-from kvlab.errors import UnreadableInput
+from kvlab.errors import BadValue, UnreadableInput
 from kvlab.recording import Recording
+from kvlab.recording.place import is_recording
 from kvlab.views import bytes_chart, bytes_text, report_parts, spans_chart, static, theme, trie_outline
 from kvlab.views.tables import last_moment, moment_words
 
@@ -24,9 +25,16 @@ def write_report(recording: Recording, path: str | Path, findings: Findings | No
     """Write the report of a recording to `path` and return it, absolute.
 
     Raises:
+        BadValue: a recording stands there.
         UnreadableInput: the file cannot be written.
     """
     out = Path(path).expanduser().absolute()
+    if is_recording(out):
+        raise BadValue(
+            what=f"the report cannot be written to {str(out)!r}",
+            why="a recording stands there and would be lost",
+            hint="choose another name, such as report.html",
+        )
     page = report_html(recording, findings)
     try:
         out.write_text(page, encoding="utf-8")

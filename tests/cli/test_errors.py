@@ -196,3 +196,14 @@ def test_a_reader_that_leaves_early_is_no_error(cases: Path) -> None:
         _, err = process.communicate()
     assert process.returncode == 141
     assert err == ""
+
+
+def test_a_report_is_not_written_over_a_recording(kvlab_says: Kvlab, kept: Path) -> None:
+    assert kvlab_says("pack", kept).code == 0
+    packed = kept.with_name("run.kvrec.zip")
+    before = packed.read_bytes()
+    for out in (packed, kept, kept / "manifest.json"):
+        fails(kvlab_says("report", packed, "-o", out), 2, "a recording stands there", "report.html")
+    fails(kvlab_says("pack", packed, "-o", packed), 2, "onto itself")
+    assert packed.read_bytes() == before
+    assert kvlab.load(kept).complete

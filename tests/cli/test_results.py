@@ -75,7 +75,7 @@ def test_a_kept_recording_is_diagnosed_reported_and_packed(kvlab_says: Kvlab, tm
     assert kvlab_says("twin", "unrelated:5", "--out", out, "--json").code == 0
     said = kvlab_says("diagnose", out, "--json")
     assert said.code == 0
-    assert set(said.json) == {"findings"}
+    assert set(said.json) == {"warnings", "findings"}
     keys = {"question", "verdict", "summary", "numbers", "confidence", "evidence", "refuted_by"}
     assert all(set(finding) == keys for finding in said.json["findings"])
     assert "budget_or_leak: budget_filling" in kvlab_says("diagnose", out).out
@@ -132,7 +132,12 @@ def test_what_was_recorded_before_the_user_interrupted_a_prefill_is_kept(kvlab_s
     assert not recording.complete
     assert recording.requests.get_column("stop").to_list() == ["limit", "limit", "cancelled"]
     assert recording.events.filter(request=3, kind="chunk_ran").height == 1
-    assert kvlab_says("diagnose", out).code == 0
+    assert kvlab_says("diagnose", out).out.startswith("warning: this recording was cut short; it has 3 requests\n")
+    told = kvlab_says("diagnose", out, "--json").json
+    assert told["warnings"] == ["this recording was cut short; it has 3 requests"]
+    assert {finding["confidence"] for finding in told["findings"]} <= {"medium", "low"}
+    assert kvlab_says("report", out, "-o", tmp_path / "cut.html").code == 0
+    assert "this recording was cut short; it has 3 requests" in (tmp_path / "cut.html").read_text()
 
 
 @pytest.mark.usefixtures("interrupted_model")
