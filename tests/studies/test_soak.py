@@ -77,6 +77,24 @@ def test_what_is_by_design_ends_with_the_other_choice(fault: str) -> None:
     assert not any(fault in live(plan).shown for plan in otherwise)
 
 
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"evict_at": frozenset({"begin", "attach", "page_out", "close", "prefill"})},
+        {"budget_counts": "resident"},
+        {"on_miss": "prune"},
+        {"live_buffer": "shrink"},
+        {"snapshots": "eager"},
+        {"evict_order": "fifo"},
+        {"evict_order": "lfu"},
+        {"evict_order": "cost"},
+    ],
+    ids=lambda choices: next(iter(choices)),
+)
+def test_choices_that_are_no_defects_break_no_rule(choices: dict[str, object]) -> None:
+    assert soak(400, 7, versions=("main",), choices=choices).failures == []
+
+
 def test_a_planted_defect_fails_and_is_cut_down() -> None:
     found = soak(600, 3, versions=("main",), layer_sets=("kv",), choices={"copy_before_overwrite": "first_append"})
     assert not found.passed
