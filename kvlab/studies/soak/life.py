@@ -50,11 +50,13 @@ class Life:
     Attributes:
         shown: Each sign that showed, with the first request it showed in.
         unexplained: Rules broken that no sign seen in this life by then explains, in order.
+        first: The first rule that was broken, explained or not.
         requests: How many requests ran.
     """
 
     shown: dict[str, int] = field(default_factory=dict[str, int])
     unexplained: list[Broken] = field(default_factory=list[Broken])
+    first: Broken | None = None
     requests: int = 0
 
 
@@ -105,5 +107,6 @@ def _judge(life: Life, number: int, sight: Sight) -> None:
         if sign.id not in life.shown and sign.shown(sight):
             life.shown[sign.id] = number
     for rule, message in sight.rules:
+        life.first = life.first or Broken(number, rule, message)
         if not any(one in life.shown for one in EXPLAINS.get(rule, ())):
             life.unexplained.append(Broken(number, rule, message))

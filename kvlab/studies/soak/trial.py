@@ -199,7 +199,8 @@ def breaks(life: Life, version: str, layer_set: str) -> Iterator[Broken]:
     never = never_may(version, layer_set)
     for sign, request in life.shown.items():
         if sign in never:
-            yield Broken(request, NEVER_MAY, f"{sign} showed under {version}, where it never may")
+            rule = "" if life.first is None else f"; {life.first.rule} in request {life.first.request}: {life.first.message}"
+            yield Broken(request, NEVER_MAY, f"{sign} showed under {version}, where it never may{rule}")
 
 
 def _failure(cell: Cell, turn: int, plan: Plan, broken: Broken) -> Failure:
