@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 from kvlab import shipped
 from kvlab.cli import lab_startup
 from kvlab.cli.command import Arguments
+from kvlab.errors import BadValue
 
 NAME = "lab"
 ABOUT = "open JupyterLab on the notebooks, with the kvlab extension loaded"
 EXAMPLE = "kvlab lab\nkvlab lab --no-browser --port 8890"
+
+TERMINATED = 128 + signal.SIGTERM
+
+_QUIET = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+"""Settings that keep JupyterLab from asking, and from looking on the network, for its own news."""
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
@@ -25,17 +35,51 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Arguments) -> int:
-    """Start JupyterLab and wait for it."""
-    return subprocess.run(words(args), env=environment(), check=False).returncode
+    """Start JupyterLab and wait for it; whatever ends this program ends the server too."""
+    line = words(args)
+    with tempfile.TemporaryDirectory(prefix="kvlab-lab-") as settings:
+        before = signal.signal(signal.SIGTERM, _leave)
+        try:
+            return _served(line, environment(quiet_settings(Path(settings))))
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+def quiet_settings(folder: Path) -> Path:
+    """Write JupyterLab's settings without its news into `folder`, a folder of Jupyter's configuration; return it."""
+    path = folder / "labconfig" / "default_setting_overrides.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(_QUIET), encoding="utf-8")
+    return folder
+
+
+def _leave(*_: Any) -> None:
+    raise SystemExit(TERMINATED)
+
+
+def _served(line: list[str], variables: dict[str, str]) -> int:
+    server = subprocess.Popen(line, env=variables)
+    try:
+        return server.wait()
+    finally:
+        if server.poll() is None:
+            # the server ends its kernels itself when it is told so
+            server.terminate()
+            server.wait()
 
 
 def words(args: Arguments) -> list[str]:
     """Return the command line of JupyterLab.
 
     Raises:
+        BadValue: the folder is not there, or no server can listen on the port.
         NotAvailable: this installation has no notebooks and no folder was named.
     """
     folder = Path(args.folder) if args.folder else shipped.notebooks()
+    if not folder.is_dir():
+        raise BadValue(what=f"there is no folder {str(folder)!r}", why="JupyterLab opens a folder that exists", hint="name another --folder, or none")
+    if args.port is not None and not 0 <= args.port <= 2**16 - 1:
+        raise BadValue(what=f"no server can listen on port {args.port}", why="ports are 1 to 65535 (0: any free one)", hint="write for example --port 8890")
     told = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={folder.resolve()}"]
     # In a container the user is often root, and JupyterLab then refuses to start; it listens on loopback only.
     told += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
@@ -43,7 +87,13 @@ def words(args: Arguments) -> list[str]:
     return [*told, "--no-browser"] if args.no_browser else told
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of JupyterLab: its kernels run `lab_startup.py` before anything else, then what the user had there."""
+def environment(settings: Path | None = None) -> dict[str, str]:
+    """Return the environment of JupyterLab: its kernels run `lab_startup.py` before anything else, then what the user had there.
+
+    `settings` is one more folder of Jupyter's configuration; the user's own come first.
+    """
     before = os.environ.get("PYTHONSTARTUP", "")
-    return os.environ | {"PYTHONSTARTUP": lab_startup.__file__, lab_startup.BEFORE: before}
+    ours = os.environ | {"PYTHONSTARTUP": lab_startup.__file__, lab_startup.BEFORE: before}
+    if settings is None:
+        return ours
+    return ours | {"JUPYTER_CONFIG_PATH": os.pathsep.join([*filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")]), str(settings)])}

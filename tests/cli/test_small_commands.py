@@ -3,6 +3,8 @@ from __future__ import annotations
 import argparse
 import os
 import runpy
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -116,6 +118,43 @@ def test_lab_opens_the_folder_and_keeps_the_users_startup_file(tmp_path: Path, m
     environment = lab.environment()
     assert environment["PYTHONSTARTUP"] == lab_startup.__file__
     assert environment[lab_startup.BEFORE] == "mine.py"
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_lab_refuses_a_port_or_a_folder_before_jupyter_starts(kvlab_says: Kvlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: int) -> None:
+    monkeypatch.setattr(lab.subprocess, "Popen", lambda *_, **__: pytest.fail("Jupyter was started"))
+    said = kvlab_says("lab", "--port", port)
+    assert said.code == 2
+    assert f"port {port}" in said.err
+    said = kvlab_says("lab", "--folder", tmp_path / "gone")
+    assert said.code == 2
+    assert "there is no folder" in said.err
+
+
+def test_jupyterlab_finds_the_settings_without_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", lab.environment(lab.quiet_settings(tmp_path))["JUPYTER_CONFIG_PATH"])
+    settings: Any = pytest.importorskip("jupyterlab_server.settings_utils")
+    overrides, error = settings._get_overrides(str(tmp_path / "none"))
+    assert not error
+    assert overrides["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
+
+
+LAB = """
+import sys
+from kvlab.cli import lab, main
+lab.words = lambda args: [sys.executable, "-c", "import os, sys, time; print(os.getpid(), flush=True); time.sleep(3600)"]
+sys.exit(main(["lab"]))
+"""
+
+
+def test_what_ends_lab_ends_the_server() -> None:
+    with subprocess.Popen([sys.executable, "-c", LAB], stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        server = int(running.stdout.readline())
+        running.terminate()
+        assert running.wait(60) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(server, 0)
 
 
 def test_the_startup_file_loads_the_extension_then_the_users_file_and_leaves_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
