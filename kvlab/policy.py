@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvlab.errors import BadValue
-from kvlab.units import GIB, parse_bytes
+from kvlab.units import GIB, LARGEST, parse_bytes
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "budget_counts": ("paged_out", "resident"),
@@ -99,6 +99,8 @@ class Policy:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise _bad_choice(name, value, f"a whole number of at least {least}")
+        if self.budget_bytes > LARGEST:
+            raise _bad_choice("budget_bytes", self.budget_bytes, "at most 2^63 - 1 bytes")
 
     @classmethod
     def ollama(cls, version: str) -> Policy:
@@ -197,7 +199,7 @@ def _version_key(version: str) -> tuple[int, int, int]:
         raise BadValue(
             what=f"{version!r} is not a version of Ollama",
             why="a version reads MAJOR.MINOR.PATCH, or main",
-            hint="write for example 0.32.5",
+            hint="write main or a release such as 0.32.5; our own choices are called kvlab (in Python Policy.kvlab())",
         )
     return int(parts[0]), int(parts[1]), int(parts[2])
 

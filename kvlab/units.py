@@ -5,6 +5,7 @@ Invariant: `parse_bytes(text)` of a figure printed by `binary` is within that pr
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -17,7 +18,10 @@ GB = 10**9
 
 _BINARY = (("TiB", 2**40), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
 _DECIMAL = (("TB", 10**12), ("GB", GB), ("MB", 10**6), ("kB", 10**3))
-_FACTORS = {name.lower(): factor for name, factor in (*_BINARY, *_DECIMAL)} | {"b": 1, "": 1}
+_FACTORS = {name.lower(): factor for name, factor in (*_BINARY, *_DECIMAL)} | {"b": 1}
+LARGEST = 2**63 - 1
+"""The largest count of bytes that a recording can hold."""
+
 _PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
 
 
@@ -52,13 +56,15 @@ def binary(count: float) -> str:
 
 
 def parse_bytes(text: str | int) -> int:
-    """Return the bytes that `text` names: `8GiB`, `512 MB`, `1024`.
+    """Return the bytes that `text` names: `8GiB`, `512 MB`, `0`. A whole number is bytes; text needs a unit, only 0 has none.
 
     Raises:
-        BadValue: the text is not a count with a known unit.
+        BadValue: the text is not a count with a known unit, or more than `LARGEST`.
     """
     if isinstance(text, int):
-        return text
+        return _recordable(text, text)
+    if text.strip() == "0":
+        return 0
     found = _PATTERN.fullmatch(text)
     factor = _FACTORS.get(found[2].lower()) if found else None
     if found is None or factor is None:
@@ -67,4 +73,11 @@ def parse_bytes(text: str | int) -> int:
             why="a number with a unit is needed: B, KiB, MiB, GiB, TiB (powers of 1024) or kB, MB, GB, TB (powers of 1000)",
             hint="write for example 8GiB, 512MiB or 26GB",
         )
-    return round(float(found[1]) * factor)
+    count = float(found[1]) * factor
+    return _recordable(text, round(count) if math.isfinite(count) else LARGEST + 1)
+
+
+def _recordable(given: str | int, count: int) -> int:
+    if count > LARGEST:
+        raise BadValue(what=f"{given!r} is too many bytes", why=f"at most 2^63 - 1 bytes ({binary(LARGEST)}) can be recorded", hint="write for example 8GiB")
+    return count

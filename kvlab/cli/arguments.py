@@ -10,7 +10,9 @@ from typing import Any
 
 def workload(parser: argparse.ArgumentParser) -> None:
     """Add WORKLOAD."""
-    parser.add_argument("workload", metavar="WORKLOAD", help="a name such as unrelated:15, repeat:5, chat:8 or branches:8, or a case file (.json)")
+    parser.add_argument(
+        "workload", metavar="WORKLOAD", help="a name such as unrelated:15 (the same as unrelated), repeat:5, chat:8 or branches:8, or a case file (.json)"
+    )
 
 
 def recording(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from kvlab.cli.twin_choice import open_twin
 from kvlab.workloads import resolve
 
 NAME = "check"
-ABOUT = "run a workload on span counts and check every rule of the cache after every step"
+ABOUT = "run a workload on span counts and check every rule of the cache after every step; it checks the rules, not the figures that a case file expects"
 EXAMPLE = "kvlab check unrelated:15\nkvlab check tests/cases/tokens/lazy_overwrite.json --set copy_before_overwrite=every_append --json"
 
 

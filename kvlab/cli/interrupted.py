@@ -1,4 +1,4 @@
-"""What is told when the user interrupts a command: whether something of it is kept, and where.
+"""What is told of a command's recording beside its result: whether an interrupted one is kept and where, and whether it replaced an earlier one.
 
 A command that records says with the argument default `recording_folder` (a function of the arguments) where its recording is kept.
 """
@@ -18,6 +18,12 @@ def which_folder(args: argparse.Namespace) -> int | None:
         return None
 
 
+def holds_recording(args: argparse.Namespace) -> bool:
+    """Return whether a recording now stands where the command keeps its own."""
+    folder = _place(args)
+    return bool(folder) and (Path(folder).expanduser() / "manifest.json").is_file()
+
+
 def told(args: argparse.Namespace, before: int | None) -> str:
     """Return the words; `before` is what `which_folder` returned before the command began."""
     if "recording_folder" not in args:
@@ -27,6 +33,11 @@ def told(args: argparse.Namespace, before: int | None) -> str:
     if which_folder(args) in (None, before):
         return "interrupted before anything was recorded"
     return f"interrupted; what was recorded until here is in {_place(args)}"
+
+
+def replaced(args: argparse.Namespace, before: int | None) -> str:
+    """Return the words when the earlier recording, in the folder numbered `before`, is gone; "" when it stands still."""
+    return "" if which_folder(args) in (None, before) else f"replaced the earlier recording {_place(args)}"
 
 
 def _place(args: argparse.Namespace) -> str | None:

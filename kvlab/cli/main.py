@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, cast
 
 from kvlab.cli import interrupted
 from kvlab.cli.command import Command
-from kvlab.errors import KvlabError
+from kvlab.errors import KvlabError, UnreadableInput
 
 COMMANDS = ("demo", "run", "twin", "check", "soak", "diagnose", "report", "pack", "lab", "doctor", "bench", "reproduce")
 """The commands, each a module of this package, in the order in which `--help` shows them."""
@@ -25,14 +27,15 @@ OUTPUT_CLOSED = 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (by default that of the process) and return its exit code."""
+    args, before, earlier = argparse.Namespace(), None, False
     try:
-        args = parser().parse_args(argv)
-    except SystemExit as leaving:
-        # argparse leaves after --help, --version and a wrong use, each with its code
-        return leaving.code if isinstance(leaving.code, int) else 2
-    before = interrupted.which_folder(args)
-    try:
-        code = cast("int", args.run(args))
+        try:
+            args = parser().parse_args(_words(argv))
+            before, earlier = interrupted.which_folder(args), interrupted.holds_recording(args)
+            code = cast("int", args.run(args))
+        except SystemExit as leaving:
+            # argparse leaves after --help, --version and a wrong use, each with its code
+            code = leaving.code if isinstance(leaving.code, int) else 2
         sys.stdout.flush()
     except KvlabError as error:
         print(f"kvlab: {error}", file=sys.stderr)
@@ -41,10 +44,37 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"kvlab: {interrupted.told(args, before)}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # the reader has left; nothing may be written there any more, not even when Python ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return OUTPUT_CLOSED
+    except OSError as error:
+        _drop_output()
+        refused = UnreadableInput(f"the system refused: {error}", "the output or a file cannot be written or read", "make room there, or choose another place")
+        print(f"kvlab: {refused}", file=sys.stderr)
+        return refused.exit_code
+    finally:
+        if earlier and (words := interrupted.replaced(args, before)):
+            print(words, file=sys.stderr)
     return code
+
+
+def _drop_output() -> None:
+    # The output may be closed or full: then nothing may be written there any more, not even when Python ends.
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _words(argv: Sequence[str] | None) -> list[str]:
+    """Return the words with a budget such as -5MiB joined to its flag: argparse would take it for a flag, here it is a wrong value."""
+    words: list[str] = []
+    for word in sys.argv[1:] if argv is None else argv:
+        if words and words[-1] == "--budget" and re.match(r"-\.?[0-9]", word):
+            words[-1] += f"={word}"
+        else:
+            words.append(word)
+    return words
 
 
 def parser() -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ from kvlab.cli.twin_choice import open_twin
 from kvlab.workloads import resolve
 
 NAME = "twin"
-ABOUT = "run a workload on span counts: no model, every byte to the byte"
+ABOUT = "run a workload on span counts: no model, every byte to the byte; its tokens are simplified, so beside a real run compare shapes, not figures"
 EXAMPLE = "kvlab twin unrelated:60 --budget 100MiB\nkvlab twin my_case.json --set capture_grid=4096 --json"
 
 

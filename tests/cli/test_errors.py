@@ -87,6 +87,10 @@ def test_wrong_use_is_2(kvlab_says: Kvlab, words: list[str]) -> None:
     [
         (["--budget", "abc"], ("'abc'", "8GiB")),
         (["--budget", "-1"], ("'-1'",)),
+        (["--budget", "20"], ("'20'", "unit")),
+        (["--budget", "99999999999999999999GiB"], ("too many bytes", "2^63 - 1")),
+        (["--budget", "9" * 400 + "GiB"], ("too many bytes",)),
+        (["--policy", "nope"], ("'nope'", "main", "kvlab", "0.32.5")),
         (["--policy", "0.12.0"], ("0.12.0", "0.30.7")),
         (["--policy", "latest"], ("latest",)),
         (["--set", "store=whole_entry_lru"], ("store=whole_entry_lru", "this version's engine follows")),
@@ -207,3 +211,51 @@ def test_a_report_is_not_written_over_a_recording(kvlab_says: Kvlab, kept: Path)
     fails(kvlab_says("pack", packed, "-o", packed), 2, "onto itself")
     assert packed.read_bytes() == before
     assert kvlab.load(kept).complete
+
+
+def test_a_negative_budget_as_a_word_of_its_own_is_told_in_the_same_form(kvlab_says: Kvlab) -> None:
+    fails(kvlab_says("twin", "unrelated:2", "--budget", "-5MiB"), 2, "'-5MiB'", "8GiB")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_output_is_3_without_a_traceback() -> None:
+    with Path("/dev/full").open("w") as full:
+        said = subprocess.run([sys.executable, "-m", "kvlab.cli", "twin", "unrelated:2", "--json"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert said.returncode == 3
+    assert said.stderr.startswith("kvlab: the system refused:")
+    assert "Traceback" not in said.stderr
+    assert "Exception" not in said.stderr
+
+
+INTERRUPTED_EARLY = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "kvlab.cli.{module}":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from kvlab.cli import main
+sys.exit(main(["doctor"]))
+"""
+
+
+@pytest.mark.parametrize("module", ["main", "bench"])
+def test_an_interruption_before_the_command_runs_is_130_without_a_traceback(module: str) -> None:
+    said = subprocess.run([sys.executable, "-c", INTERRUPTED_EARLY.format(module=module)], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout) == (130, "")
+    assert "Traceback" not in said.stderr
+
+
+def test_a_run_that_replaces_a_recording_says_so(kvlab_says: Kvlab, kept: Path, tmp_path: Path) -> None:
+    said = kvlab_says("twin", "unrelated:2", "--out", kept, "--json")
+    assert said.code == 0
+    assert said.err == f"replaced the earlier recording {kept}\n"
+    (tmp_path / "empty").mkdir()
+    assert kvlab_says("twin", "unrelated:2", "--out", tmp_path / "empty", "--json").err == ""
+
+
+def test_help_says_what_figures_mean(kvlab_says: Kvlab) -> None:
+    assert "not the figures that a case file expects" in " ".join(kvlab_says("check", "--help").out.split())
+    told = " ".join(kvlab_says("twin", "--help").out.split())
+    assert "compare shapes, not figures" in told
+    assert "the same as unrelated" in told
