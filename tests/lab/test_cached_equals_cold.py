@@ -10,6 +10,7 @@ from mlx import nn
 
 from kvlab.lab.lab import Lab
 from kvlab.models.mlx_model import MLXModel
+from kvlab.models.open import load_net
 from kvlab.models.tiny import random_llama
 from kvlab.policy import Policy
 from tests.lab import nets
@@ -53,6 +54,18 @@ def test_random_sequences_on_other_layer_kinds(net: Callable[[], nn.Module]) -> 
             walk.run(request)
         numeric += walk.numeric
     assert numeric > 25
+
+
+@pytest.mark.parametrize("name", ["tiny-hybrid"])
+def test_random_sequences_on_the_shipped_models(name: str) -> None:
+    loaded = load_net(name)
+    model = Watched(name, loaded.net, loaded.tokenizer, context=loaded.context)
+    whole = model.shape.state_bytes + 10 * model.shape.bytes_per_token
+    for seed in range(5):
+        rng = random.Random(seed)
+        walk = Walk(model, Policy(prefill_chunk=32, capture_grid=64, budget_bytes=rng.choice([2, 6, 100]) * whole))
+        for request in sequence(rng, 256, requests=5, most=200, reply=4):
+            walk.run(request)
 
 
 def test_random_sequences_on_smollm2(smollm2: Lab) -> None:
