@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +41,22 @@ def other_process(client: FakeClient, *words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", FETCH, str(client.calls), *words]
     root = Path(__file__).parents[2]
     return subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(root)})
+
+
+def told(pipe: Path, process: subprocess.Popen[str]) -> str:
+    """What comes through a named pipe; a process that ends without a word fails the test and is not waited for."""
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        while True:
+            ended = process.poll() is not None
+            select.select([reading], [], [], 0.1)
+            with suppress(BlockingIOError):
+                if words := os.read(reading, select.PIPE_BUF):
+                    return words.decode()
+            if ended:
+                pytest.fail(f"the other process ended: {process.communicate()}")
+    finally:
+        os.close(reading)
 
 
 @pytest.mark.parametrize("form", ["wheel", "folder"])
@@ -145,7 +163,7 @@ def test_what_a_killed_process_left_is_swept_by_the_next(cache: Path, client: Fa
     ready = tmp_path / "ready"
     os.mkfifo(ready)
     killed = other_process(client, "hang", str(ready))
-    orphan = int(ready.read_text())
+    orphan = int(told(ready, killed))
     killed.kill()
     killed.communicate()
     os.kill(orphan, signal.SIGKILL)
@@ -161,7 +179,7 @@ def test_a_second_process_waits_for_the_first(client: FakeClient, tmp_path: Path
     os.mkfifo(ready)
     os.mkfifo(go)
     first = other_process(client, "wait", str(ready), str(go), CONTENT.hex())
-    assert ready.read_text() == "ready"
+    assert told(ready, first) == "ready"
     second = other_process(client, "fail", "the second process must not download")
     assert second.stderr is not None
     assert "waiting" in second.stderr.readline()
