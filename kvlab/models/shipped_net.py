@@ -1,6 +1,5 @@
 """Loads a model that kvlab itself carries: a folder in `data/` with weights, config.json and a byte tokenizer. Nothing is fetched."""
 
-# pyright: standard
 from __future__ import annotations
 
 import hashlib
