@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvlab.errors import NotAvailable
-from kvlab.layers.mlx_store import parts
 from kvlab.models.weights import weights_of
 from kvlab.shape import LayerGroup, Shape
 
@@ -35,6 +34,8 @@ def shape_of(net: nn.Module, caches: Sequence[Any], name: str, context: int) -> 
         NotAvailable: a layer's cache is of a class that kvlab cannot restore yet.
     """
     import mlx.core as mx
+
+    from kvlab.layers.mlx_store import parts
 
     for layer, cache in parts(caches):
         if type(cache).__name__ not in TRACERS:

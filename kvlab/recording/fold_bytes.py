@@ -15,6 +15,7 @@ MEANING: dict[str, tuple[str, str]] = {
     "live": ("live", "retained"),
     "counted": ("snapshots", "counted"),
     "snapshots": ("snapshots", "retained"),
+    "transient": ("transient", "retained"),
     "pool": ("pool", "retained"),
     "active": ("all", "active"),
     "peak": ("all", "peak"),

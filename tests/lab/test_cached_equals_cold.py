@@ -56,7 +56,7 @@ def test_random_sequences_on_other_layer_kinds(net: Callable[[], nn.Module]) -> 
     assert numeric > 25
 
 
-@pytest.mark.parametrize("name", ["tiny-hybrid"])
+@pytest.mark.parametrize("name", ["tiny-hybrid", "tiny-sliding"])
 def test_random_sequences_on_the_shipped_models(name: str) -> None:
     loaded = load_net(name)
     model = Watched(name, loaded.net, loaded.tokenizer, context=loaded.context)
