@@ -151,7 +151,7 @@ SIGNS: tuple[Sign, ...] = (
 
 EXPLAINS: dict[str, tuple[str, ...]] = {
     "kv_covers_edge": ("F-12", "F-15", "F-16", "F-20"),
-    "lazy_intact": ("F-12", "F-14", "F-15", "F-16"),
+    "lazy_intact": ("F-12", "F-14", "F-15", "F-16", "F-20"),
     "restored_right": ("F-12", "F-14", "F-15", "F-16", "F-20", "F-21"),
     "cached_is_matched": ("F-12", "F-15", "F-16", "F-17"),
     "level": ("F-20",),
