@@ -149,7 +149,7 @@ class PrefixCache:
         return moment in self.policy.evict_at and self.counted > self.policy.budget_bytes
 
     def evict(self, moment: str) -> None:
-        """Evict, least recently used first, until the budget holds or no candidate is left."""
+        """Evict, in the policy's order, until the budget holds or no candidate is left."""
         while self.can_evict(moment):
             self._settle_entered()
             node = self._victims.pop()

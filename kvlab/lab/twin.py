@@ -56,7 +56,7 @@ def shadow(shape: Shape, policy: Policy) -> Prediction:
     def predict(runner: Runner, request: Request, stop: str) -> None:
         prompt, reply = runner.last
         cut = runner.cache.offset if stop == "cancelled" and not reply else request.cancel_after
-        told = Request(tokens=tuple(prompt), generated=tuple(reply), cancel_after=cut)
+        told = Request(tokens=tuple(prompt), generated=tuple(reply), cancel_after=cut, media=request.media)
         for _ in twin.step(told):
             pass
         runner.log.append(replace(twin.closing, source="twin"))

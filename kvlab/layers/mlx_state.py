@@ -52,7 +52,7 @@ class MLXRecurrentStore:
         return [list(cache.cache) for cache in self.caches]
 
     def put(self, data: list[list[mx.array | None]], offset: int) -> None:
-        """Make `data` the live state. Arrays are never written in place, so they are taken by reference and copied only when kept on."""
+        """Make a copy of `data` the live state: an owned snapshot shares no buffer, not even with what it restores."""
         for cache, arrays in zip(self.caches, data, strict=True):
             cache.cache = [None if array is None else mx.array(array) for array in arrays]
         mx.eval([cache.cache for cache in self.caches])
