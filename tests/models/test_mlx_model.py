@@ -82,7 +82,7 @@ def test_a_seeded_sampling_can_be_repeated() -> None:
     assert runs[0] != generate(random_llama(), PROMPT, 12)
 
 
-def test_after_a_call_only_weights_and_caches_hold_bytes(model: MLXModel) -> None:
+def test_after_a_reply_only_weights_and_caches_hold_bytes(model: MLXModel) -> None:
     def unowned() -> int:
         return model.meter.read().active - model.meter.weights() - sum(store.live_retained() for store in model.stores)
 
@@ -91,6 +91,7 @@ def test_after_a_call_only_weights_and_caches_hold_bytes(model: MLXModel) -> Non
     for _ in range(3):
         model.prefill(PROMPT)
         model.decode(1)
+        model.end()
         assert unowned() == before
 
 
