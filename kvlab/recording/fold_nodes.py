@@ -35,8 +35,10 @@ ROOT = 0
 _KINDS = (NodeBorn.kind, NodeSplit.kind, NodeMerged.kind, NodeRemoved.kind)
 
 
-@dataclass(slots=True)
-class _Version:
+@dataclass(slots=True, eq=False)
+class NodeVersion:
+    """One version of a node, with the columns of `SCHEMA`."""
+
     node: int
     parent: int | None
     start: int | None
@@ -47,51 +49,66 @@ class _Version:
     died: int | None = None
 
 
-class _Fold:
-    """The alive versions by node, and all versions there were."""
+class NodeFold:
+    """Versions of nodes, taken from one event after another.
+
+    Attributes:
+        all: All versions there were, in the order of `born`.
+        alive: Those that live, by node.
+        ended: Those that died, in that order.
+    """
 
     def __init__(self) -> None:
-        self.all: list[_Version] = []
-        self.alive: dict[int, _Version] = {}
+        self.all: list[NodeVersion] = []
+        self.alive: dict[int, NodeVersion] = {}
+        self.ended: list[NodeVersion] = []
 
     def born(self, seq: int, request: int, node: int, parent: int, start: int, end: int, *, user: bool) -> None:
+        """A node was born, or grew in place."""
         if node == ROOT:
             for one in list(self.alive):
                 self.removed(seq, one)
         before = self.alive.get(node)
         if before is None:
-            self._begin(_Version(node, parent, start, end, user=user, request=request, born=seq))
+            self._begin(NodeVersion(node, parent, start, end, user=user, request=request, born=seq))
         elif (before.parent, before.start, before.end) != (parent, start, end):
             self._change(before, seq, parent, start, end)
 
     def split(self, seq: int, request: int, node: int, head: int, start: int, end: int) -> None:
+        """A node was cut."""
         before = self.alive.get(node)
-        self._begin(_Version(head, before.parent if before else None, start, end, user=False, request=request, born=seq))
+        self._begin(NodeVersion(head, before.parent if before else None, start, end, user=False, request=request, born=seq))
         if before:
             self._change(before, seq, head, end, before.end)
         else:
-            self._begin(_Version(node, head, end, end=None, user=None, request=None, born=seq))
+            self._begin(NodeVersion(node, head, end, end=None, user=None, request=None, born=seq))
 
     def merged(self, seq: int, node: int, head: int, start: int, end: int) -> None:
+        """A node took over its parent's edge."""
         gone = self.removed(seq, head)
         before = self.alive.get(node)
         parent = gone.parent if gone else None
         if before:
             self._change(before, seq, parent, start, end)
         else:
-            self._begin(_Version(node, parent, start, end, user=None, request=None, born=seq))
+            self._begin(NodeVersion(node, parent, start, end, user=None, request=None, born=seq))
 
-    def removed(self, seq: int, node: int) -> _Version | None:
+    def removed(self, seq: int, node: int) -> NodeVersion | None:
+        """A node left the trie; return its last version, None when it was not known."""
         version = self.alive.pop(node, None)
         if version:
-            version.died = seq
+            self._end(version, seq)
         return version
 
-    def _change(self, before: _Version, seq: int, parent: int | None, start: int | None, end: int | None) -> None:
-        before.died = seq
+    def _change(self, before: NodeVersion, seq: int, parent: int | None, start: int | None, end: int | None) -> None:
+        self._end(before, seq)
         self._begin(dataclasses.replace(before, parent=parent, start=start, end=end, born=seq, died=None))
 
-    def _begin(self, version: _Version) -> None:
+    def _end(self, version: NodeVersion, seq: int) -> None:
+        version.died = seq
+        self.ended.append(version)
+
+    def _begin(self, version: NodeVersion) -> None:
         self.alive[version.node] = version
         self.all.append(version)
 
@@ -101,7 +118,7 @@ def fold_nodes(events: pl.DataFrame) -> pl.DataFrame:
     told = events.filter(pl.col("kind").is_in(_KINDS)).select("kind", "seq", "request", "node", "parent", "head", "start", "end", "user")
     if not told.height:
         return pl.DataFrame(schema=SCHEMA)
-    fold = _Fold()
+    fold = NodeFold()
     if not told.filter((pl.col("kind") == NodeBorn.kind) & (pl.col("node") == ROOT)).height:
         fold.born(events.item(0, "seq"), 0, ROOT, -1, 0, 0, user=False)
     for kind, seq, request, node, parent, head, start, end, user in told.iter_rows():

@@ -33,8 +33,10 @@ SCHEMA: dict[str, pl.DataType] = {
 _KINDS = (SnapshotTaken.kind, SnapshotPlaced.kind, SnapshotOwned.kind, SnapshotClosed.kind)
 
 
-@dataclass(slots=True)
-class _Version:
+@dataclass(slots=True, eq=False)
+class SpanVersion:
+    """One version of a snapshot, with the columns of `SCHEMA`."""
+
     snapshot: int
     born: int
     node: int | None = None
@@ -49,28 +51,64 @@ class _Version:
     died: int | None = None
 
 
+class SpanFold:
+    """Versions of snapshots, taken from one event after another.
+
+    Attributes:
+        all: All versions there were, in the order of `born`.
+        alive: Those that live, by snapshot.
+        ended: Those that died, in that order.
+    """
+
+    def __init__(self) -> None:
+        self.all: list[SpanVersion] = []
+        self.alive: dict[int, SpanVersion] = {}
+        self.ended: list[SpanVersion] = []
+
+    def taken(self, version: SpanVersion) -> None:
+        """A snapshot began to exist as `version`."""
+        self._end(version.snapshot, version.born)
+        self._begin(version)
+
+    def placed(self, seq: int, snapshot: int, node: int) -> None:
+        """A snapshot was installed on a node."""
+        self._begin(dataclasses.replace(self._end(snapshot, seq) or SpanVersion(snapshot, seq), node=node, born=seq, died=None))
+
+    def owned(self, seq: int, snapshot: int, counted: int, retained: int) -> None:
+        """A lazy snapshot was copied out."""
+        before = self._end(snapshot, seq) or SpanVersion(snapshot, seq)
+        self._begin(dataclasses.replace(before, state="owned", counted=counted, retained=retained, born=seq, died=None))
+
+    def closed(self, seq: int, snapshot: int) -> None:
+        """A snapshot ceased to exist."""
+        self._end(snapshot, seq)
+
+    def _end(self, snapshot: int, seq: int) -> SpanVersion | None:
+        version = self.alive.pop(snapshot, None)
+        if version:
+            version.died = seq
+            self.ended.append(version)
+        return version
+
+    def _begin(self, version: SpanVersion) -> None:
+        self.alive[version.snapshot] = version
+        self.all.append(version)
+
+
 def fold_spans(events: pl.DataFrame) -> pl.DataFrame:
     """Return the table of snapshots, with `SCHEMA`."""
     told = events.filter(pl.col("kind").is_in(_KINDS)).select(
         "kind", "seq", "request", "snapshot", "node", "group", "layer", "start", "end", "state", "counted", "retained"
     )
-    versions: list[_Version] = []
-    alive: dict[int, _Version] = {}
+    fold = SpanFold()
     for kind, seq, request, snapshot, node, group, layer, start, end, state, counted, retained in told.iter_rows():
-        before = alive.pop(snapshot, None)
-        if before:
-            before.died = seq
         if kind == SnapshotClosed.kind:
-            continue
-        if kind == SnapshotTaken.kind:
-            now = _Version(snapshot, seq, None, group, layer, start, end, state, counted, retained, request)
+            fold.closed(seq, snapshot)
+        elif kind == SnapshotTaken.kind:
+            fold.taken(SpanVersion(snapshot, seq, None, group, layer, start, end, state, counted, retained, request))
+        elif kind == SnapshotPlaced.kind:
+            fold.placed(seq, snapshot, node)
         else:
-            now = dataclasses.replace(before, born=seq, died=None) if before else _Version(snapshot, seq)
-            if kind == SnapshotPlaced.kind:
-                now.node = node
-            else:
-                now.state, now.counted, now.retained = "owned", counted, retained
-        alive[snapshot] = now
-        versions.append(now)
-    columns = {name: [getattr(version, name) for version in versions] for name in SCHEMA}
+            fold.owned(seq, snapshot, counted, retained)
+    columns = {name: [getattr(version, name) for version in fold.all] for name in SCHEMA}
     return pl.DataFrame(columns, schema=SCHEMA)
