@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from kvlab.lab.lab import open_lab
 from kvlab.models.loaded import Loaded
 from kvlab.models.open import load_net
+from kvlab.policy import Policy
 from kvlab.workloads import Request, Workload
+from tests.lab.cold import Walk, Watched, sequence
 
 pytestmark = pytest.mark.gemma
 
@@ -68,3 +71,13 @@ def test_it_runs_past_its_window_with_every_byte_owned() -> None:
     assert rows["matched"].to_list()[1] >= 700
     assert rows["counted"].to_list() == rows["predicted_counted"].to_list()
     assert (rows["unattributed"].abs() <= 1024).all()
+
+
+def test_cached_equals_cold_and_the_twin_past_its_window(gemma: Loaded) -> None:
+    model = Watched("gemma3-270m", gemma.net, gemma.tokenizer, context=gemma.context)
+    whole = model.shape.state_bytes + 10 * model.shape.bytes_per_token
+    rng = random.Random(1)
+    walk = Walk(model, Policy(prefill_chunk=128, capture_grid=256, budget_bytes=6 * whole))
+    for request in sequence(rng, 200_000, requests=5, most=900, reply=3):
+        walk.run(request)
+    assert max(edge for edges in walk.edges.values() for edge in edges) > 512
