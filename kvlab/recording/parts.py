@@ -109,6 +109,19 @@ class PartWriter:
             self.written += len(events)
             self._last = time.monotonic()
 
+    def store(self, table: pl.DataFrame) -> None:
+        """Write what waits, then a table of events as one part of its own. Columns it does not have are null.
+
+        Raises:
+            UnreadableInput: the part cannot be written.
+        """
+        self.flush()
+        with self._writing:
+            name, data = encode(self.parts, table)
+            replace_file(self._folder / name, data)
+            self.parts += 1
+            self.written += table.height
+
     def request_ended(self) -> None:
         """Write what waits, unless thousands of short requests would make thousands of parts: then within a second."""
         if self.parts < PARTS_AT_WILL or time.monotonic() - self._last >= REST_S:

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import polars as pl
+
 from kvlab.events import Event, RequestClosed
 from kvlab.recording.archive import FolderFiles, read_parts
 from kvlab.recording.manifest import Manifest
@@ -81,6 +83,14 @@ class Recorder:
         elif len(waiting) >= MOST_WAITING:
             self._writer.flush()
 
+    def write_table(self, table: pl.DataFrame) -> None:
+        """Store many events at once, as a table with columns of `kvlab.recording.SCHEMA`, `kind` and `seq` among them; those it lacks are null.
+
+        Raises:
+            UnreadableInput: the part cannot be written.
+        """
+        self._writer.store(table)
+
     def flush(self) -> None:
         """Write what waits now.
 
@@ -96,14 +106,27 @@ class Recorder:
             UnreadableInput: a part or the manifest cannot be written.
         """
         if self._recording is None:
-            self._writer.flush()
-            self._stop()
-            self.manifest = dataclasses.replace(self.manifest, events=self._writer.written)
-            replace_file(self.path / MANIFEST, self.manifest.to_json().encode())
+            self._complete()
             found = read_parts(FolderFiles(self.path), self.manifest)
             self._recording = Recording(self.manifest, found.events, path=self.path, damaged=found.damaged, folder=self._folder)
             self._end_writing()
         return self._recording
+
+    def finish(self) -> None:
+        """Write what waits and mark the recording as complete, without reading it back: it may be larger than what should be held.
+
+        Raises:
+            UnreadableInput: a part or the manifest cannot be written.
+        """
+        self._complete()
+        self._end_writing()
+
+    def _complete(self) -> None:
+        if self.manifest.events is None:
+            self._writer.flush()
+            self._stop()
+            self.manifest = dataclasses.replace(self.manifest, events=self._writer.written)
+            replace_file(self.path / MANIFEST, self.manifest.to_json().encode())
 
     def __enter__(self) -> Self:
         return self

@@ -22,6 +22,7 @@ from kvlab.recording import archive
 from kvlab.recording.columns import frame
 from kvlab.recording.fold_bytes import fold_bytes
 from kvlab.recording.fold_nodes import fold_nodes
+from kvlab.recording.fold_observed import fold_observed
 from kvlab.recording.fold_requests import fold_requests
 from kvlab.recording.fold_spans import fold_spans
 from kvlab.recording.manifest import Manifest
@@ -109,6 +110,11 @@ class Recording(Rich):
     def spans(self) -> pl.DataFrame:
         """Versions of snapshots, each alive in [born, died); columns in `fold_spans.SCHEMA`."""
         return fold_spans(self.events)
+
+    @cached_property
+    def observed(self) -> pl.DataFrame:
+        """Figures that were read off something outside, as an import holds them; columns in `fold_observed.SCHEMA`."""
+        return fold_observed(self.events)
 
     def at(self, seq: int) -> Moment:
         """Return the trie and the bytes as they were right after event `seq`.
