@@ -78,6 +78,6 @@ def test_cached_equals_cold_and_the_twin_past_its_window(gemma: Loaded) -> None:
     whole = model.shape.state_bytes + 10 * model.shape.bytes_per_token
     rng = random.Random(1)
     walk = Walk(model, Policy(prefill_chunk=128, capture_grid=256, budget_bytes=6 * whole))
-    for request in sequence(rng, 200_000, requests=5, most=900, reply=3):
+    for request in sequence(rng, 200_000, requests=5, most=1500, reply=3):
         walk.run(request)
     assert max(edge for edges in walk.edges.values() for edge in edges) > 512
