@@ -15,19 +15,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
+from kvlab.event_base import Event as Event
+from kvlab.events_outside import LIFE_SIGNS as LIFE_SIGNS
+from kvlab.events_outside import RUNNER_STATES as RUNNER_STATES
+from kvlab.events_outside import UNDERSTOOD as UNDERSTOOD
+from kvlab.events_outside import LifeSign as LifeSign
+from kvlab.events_outside import LinesCounted as LinesCounted
+from kvlab.events_outside import Listed as Listed
+from kvlab.events_outside import Observed as Observed
+from kvlab.events_outside import ProcessSeen as ProcessSeen
+from kvlab.events_outside import RunnerChanged as RunnerChanged
+from kvlab.events_outside import Served as Served
+
 PRIVATE_COLUMNS = ("token", "text")
 """Columns that hold prompts or answers: stored only when the user asks."""
-
-
-@dataclass(slots=True)
-class Event:
-    """What all events have: `seq` (place in the log), `t` (seconds since the log began), `request` and `source`."""
-
-    kind: ClassVar[str] = ""
-    seq: int = -1
-    t: float = 0.0
-    request: int = 0
-    source: str = ""
 
 
 @dataclass(slots=True)
@@ -231,7 +232,7 @@ class ChunkRan(Event):
 class TokenOut(Event):
     """The model produced its `index`-th token of this request, from 0. `text` is what it adds to the answer.
 
-    The last one may have no token: text that was held back until the end. A run of the twin that nobody watches tells only the last one.
+    The last one may have no token: text that was held back until the end. A long run of the twin that nobody watches tells only the last one.
     """
 
     kind: ClassVar[str] = "token_out"
@@ -250,7 +251,10 @@ class Warned(Event):
 
 @dataclass(slots=True)
 class Allocated(Event):
-    """`owner` (weights, live, snapshots, transient) took `retained` bytes; `node` when a node's snapshot did."""
+    """`owner` (weights, live, snapshots, transient) took `retained` bytes; `node` when a node's snapshot did.
+
+    A long run of the twin that nobody watches leaves these and `Freed` out of snapshots: there they follow from the snapshots' own events.
+    """
 
     kind: ClassVar[str] = "allocated"
     owner: str = ""
@@ -350,196 +354,6 @@ class Violation(Event):
     kind: ClassVar[str] = "violation"
     rule: str = ""
     message: str = ""
-
-
-@dataclass(slots=True)
-class Observed(Event):
-    """A figure that somebody read off something outside: a tool, a table, a server's answer. Of its three values one is set.
-
-    Attributes:
-        gauge: What was read: size, footprint, rss, swap_used, decode_tps, ...; `kvlab.importers.gauges` has those that importers use.
-        label: Whose it is: a model, a kind of region, a row's own name, an arm of a comparison; "" when there is one only.
-        observed: Bytes; may be negative in a difference.
-        number: A figure that is not bytes.
-        words: What is neither, such as a colour.
-        unit: The unit as it was found: `GB`, `GiB`, `pages of 16384 B`, `s`; "" for a bare number.
-        step: Bytes between this print and the next one that differs: `18 GB` has a step of 10^9. None when not bytes.
-        pid: The process it is of.
-        at: The moment as it was found; "" when none stands there.
-    """
-
-    kind: ClassVar[str] = "observed"
-    gauge: str = ""
-    label: str = ""
-    observed: int | None = None
-    number: float | None = None
-    words: str | None = None
-    unit: str = ""
-    step: int | None = None
-    pid: int | None = None
-    at: str = ""
-
-
-@dataclass(slots=True)
-class Listed(Event):
-    """A server named one of the `count` models it has loaded; with count 0 it named none. `label` is what it says of how long it stays."""
-
-    kind: ClassVar[str] = "listed"
-    count: int = 0
-    model: str = ""
-    digest: str = ""
-    context: int | None = None
-    label: str = ""
-    at: str = ""
-
-
-@dataclass(slots=True)
-class RunnerChanged(Event):
-    """A server told of one of its runner processes; `state` is one of `RUNNER_STATES`, `port` and `pid` are None when not told."""
-
-    kind: ClassVar[str] = "runner_changed"
-    state: str = ""
-    model: str = ""
-    pid: int | None = None
-    port: int | None = None
-
-
-RUNNER_STATES = ("starting", "serving", "ready", "loaded", "idle", "expired", "unloading", "stopping", "unloaded", "failed")
-"""What a runner does: its process starts, answers on its port, is ready, a model is in place, waits, its time is over, lets go, ends, is gone, did not load."""
-
-
-@dataclass(slots=True)
-class ProcessSeen(Event):
-    """A process was alive: its number, that of its parent, and the name of its program."""
-
-    kind: ClassVar[str] = "process_seen"
-    pid: int | None = None
-    ppid: int | None = None
-    label: str = ""
-    model: str = ""
-    at: str = ""
-
-
-@dataclass(slots=True)
-class Served(Event):
-    """A server answered: `status` to the call `label` (method and path) after `seconds`."""
-
-    kind: ClassVar[str] = "served"
-    label: str = ""
-    status: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(slots=True)
-class LinesCounted(Event):
-    """An importer met `count` lines of the kind `label`, the first one at `line` (from 1); `understood` is one of `UNDERSTOOD`."""
-
-    kind: ClassVar[str] = "lines_counted"
-    label: str = ""
-    understood: str = ""
-    count: int = 0
-    line: int = 0
-
-
-UNDERSTOOD = ("read", "known", "not_understood")
-"""What an importer made of a line: its figures are in the recording; it is known and has none that a table takes; not known, or its figures contradict."""
-
-
-@dataclass(slots=True)
-class GaugeRead(Event):
-    """A figure was read from outside: told by a server, by the system or by an imported table.
-
-    Attributes:
-        gauge: What was read, in the words of `GAUGES` where they fit.
-        value: The figure, in `unit`.
-        unit: `B`, `B/s`, `s`, `tokens`, `count` or `share` (of 1).
-        subject: Of what: a model's name, a region's or a category's; "" for the whole.
-        pid: Of which process; 0 for none.
-        resolution: The step in which the figure is told: 10^9 for a SIZE in whole GB; 0 when it is exact.
-        stale: The source was found to tell an earlier figure.
-    """
-
-    kind: ClassVar[str] = "gauge_read"
-    gauge: str = ""
-    value: float = 0.0
-    unit: str = "B"
-    subject: str = ""
-    pid: int = 0
-    resolution: float = 0.0
-    stale: bool = False
-
-
-GAUGES = (
-    "size",
-    "size_vram",
-    "footprint",
-    "resident",
-    "anonymous",
-    "mapped",
-    "process_swap",
-    "swap_used",
-    "swap_in",
-    "swap_out",
-    "available",
-    "free_share",
-    "pressure_share",
-    "listed_models",
-    "processes",
-    "context",
-    "concurrency",
-    "expires_in",
-    "prompt_tokens",
-    "cached_tokens",
-    "load_time",
-)
-"""Gauges by name. `size` and `size_vram` are what the server's list tells of a model, `footprint` what a process alone keeps from others (macOS: physical
-footprint; Linux: anonymous and swapped), `resident` its resident bytes, `mapped` those of files among them; `swap_in` and `swap_out` are rates of the machine;
-`prompt_tokens`, `cached_tokens` and `load_time` are what a server told of a request."""
-
-
-@dataclass(slots=True)
-class LifeSign(Event):
-    """Something was seen of the life of a server, of a model it lists, or of one of its processes.
-
-    Attributes:
-        state: One of `LIFE_SIGNS`.
-        subject: Which model; "" for the server.
-        pid: Which process; 0 when none is meant or it is not known.
-        seconds: How long it took or was waited for; 0 when nothing was waited for.
-        message: Details in words, never a prompt or an answer.
-    """
-
-    kind: ClassVar[str] = "life_sign"
-    state: str = ""
-    subject: str = ""
-    pid: int = 0
-    seconds: float = 0.0
-    message: str = ""
-
-
-LIFE_SIGNS = (
-    "answering",
-    "restarted",
-    "loading",
-    "loaded",
-    "listed",
-    "unlisted",
-    "process_seen",
-    "process_gone",
-    "left_behind",
-    "unload_asked",
-    "unload_accepted",
-    "unload_refused",
-    "unload_verified",
-    "settled",
-    "not_settled",
-    "stalled",
-    "refused",
-    "wrong_answer",
-    "failed",
-)
-"""Signs by name. `left_behind`: the list is empty and the old process lives. `unload_verified`: not listed, its process gone. `settled`: two equal readings, or
-the time to settle, of the same processes. `stalled`: no answer in time. `refused`: nobody takes the connection. `wrong_answer`: not what the API promises."""
 
 
 def _all_events() -> dict[str, type[Event]]:

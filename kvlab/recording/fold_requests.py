@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvlab.events import Matched, RequestBegan, RequestClosed, Warned
+from kvlab.events import Matched, Observed, RequestBegan, RequestClosed, Warned
 from kvlab.recording.readings import observed, predicted
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -48,10 +48,10 @@ def fold_requests(events: pl.DataFrame) -> pl.DataFrame:
     """Return the table of requests, with `SCHEMA`."""
     inside = events.filter(pl.col("request") > 0)
     table = inside.select("request").unique().sort("request")
-    for part in (_began(inside), _matched(inside), _closed(inside), _bytes(inside), _predicted(inside), _warnings(inside)):
+    for part in (_began(inside), _matched(inside), _told(inside), _closed(inside), _bytes(inside), _predicted(inside), _warnings(inside)):
         table = table.join(part, on="request", how="left", maintain_order="left")
     table = table.with_columns(
-        pl.coalesce("began_tokens", "matched_tokens").alias("tokens"),
+        pl.coalesce("began_tokens", "matched_tokens", "told_tokens").alias("tokens"),
         pl.coalesce("closed_peak", "read_peak").alias("peak"),
         pl.col("warnings").fill_null(pl.lit([], SCHEMA["warnings"])),
     )
@@ -68,13 +68,19 @@ def _last(events: pl.DataFrame) -> pl.DataFrame:
 
 def _began(events: pl.DataFrame) -> pl.DataFrame:
     first = _of_kind(events, RequestBegan.kind).unique("request", keep="first", maintain_order=True)
-    return first.select("request", "label", pl.col("tokens").alias("began_tokens"))
+    # a client learns from the answer how many tokens its prompt has
+    return first.select("request", "label", pl.when(pl.col("tokens") > 0).then("tokens").alias("began_tokens"))
 
 
 def _matched(events: pl.DataFrame) -> pl.DataFrame:
     return _last(_of_kind(events, Matched.kind)).select(
         "request", pl.col("tokens").alias("matched_tokens"), "matched", "cached", "left", "reason", pl.col("layer").alias("limiting_layer")
     )
+
+
+def _told(events: pl.DataFrame) -> pl.DataFrame:
+    told = _of_kind(events, Observed.kind).filter(pl.col("gauge") == "prompt_tokens")
+    return _last(told).select("request", pl.col("number").cast(pl.Int64).alias("told_tokens"))
 
 
 def _closed(events: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,125 @@
+"""Events of what is seen from outside: figures read off tools, tables and servers, and the life of servers and their processes.
+
+They are part of the one contract of events.py, which names them all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kvlab.event_base import Event
+
+
+@dataclass(slots=True)
+class Observed(Event):
+    """A figure that somebody read off something outside: a tool, a table, a server's answer. Of its three values one is set.
+
+    Attributes:
+        gauge: What was read: size, footprint, rss, swap_used, decode_tps, ...; `kvlab.importers.gauges` has those that importers use.
+        label: Whose it is: a model, a kind of region, a row's own name, an arm of a comparison; "" when there is one only.
+        observed: Bytes; may be negative in a difference.
+        number: A figure that is not bytes.
+        words: What is neither, such as a colour.
+        unit: The unit as it was found: `GB`, `GiB`, `pages of 16384 B`, `s`; "" for a bare number.
+        step: Bytes between this print and the next one that differs: `18 GB` has a step of 10^9. None when not bytes.
+        pid: The process it is of.
+        at: The moment as it was found; "" when none stands there.
+    """
+
+    kind: ClassVar[str] = "observed"
+    gauge: str = ""
+    label: str = ""
+    observed: int | None = None
+    number: float | None = None
+    words: str | None = None
+    unit: str = ""
+    step: int | None = None
+    pid: int | None = None
+    at: str = ""
+
+
+@dataclass(slots=True)
+class Listed(Event):
+    """A server named one of the `count` models it has loaded; with count 0 it named none. `label` is what it says of how long it stays."""
+
+    kind: ClassVar[str] = "listed"
+    count: int = 0
+    model: str = ""
+    digest: str = ""
+    context: int | None = None
+    label: str = ""
+    at: str = ""
+
+
+@dataclass(slots=True)
+class RunnerChanged(Event):
+    """A server told of one of its runner processes; `state` is one of `RUNNER_STATES`, `port` and `pid` are None when not told."""
+
+    kind: ClassVar[str] = "runner_changed"
+    state: str = ""
+    model: str = ""
+    pid: int | None = None
+    port: int | None = None
+
+
+RUNNER_STATES = ("starting", "serving", "ready", "loaded", "idle", "expired", "unloading", "stopping", "unloaded", "failed")
+"""What a runner does: its process starts, answers on its port, is ready, a model is in place, waits, its time is over, lets go, ends, is gone, did not load."""
+
+
+@dataclass(slots=True)
+class ProcessSeen(Event):
+    """A process was alive: its number, that of its parent, and the name of its program."""
+
+    kind: ClassVar[str] = "process_seen"
+    pid: int | None = None
+    ppid: int | None = None
+    label: str = ""
+    model: str = ""
+    at: str = ""
+
+
+@dataclass(slots=True)
+class Served(Event):
+    """A server answered: `status` to the call `label` (method and path) after `seconds`."""
+
+    kind: ClassVar[str] = "served"
+    label: str = ""
+    status: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class LinesCounted(Event):
+    """An importer met `count` lines of the kind `label`, the first one at `line` (from 1); `understood` is one of `UNDERSTOOD`."""
+
+    kind: ClassVar[str] = "lines_counted"
+    label: str = ""
+    understood: str = ""
+    count: int = 0
+    line: int = 0
+
+
+UNDERSTOOD = ("read", "known", "not_understood")
+"""What an importer made of a line: its figures are in the recording; it is known and has none that a table takes; not known, or its figures contradict."""
+
+
+@dataclass(slots=True)
+class LifeSign(Event):
+    """A client saw something of the life of a server: `state` is one of `LIFE_SIGNS`, `seconds` what it took, `message` never a prompt or an answer."""
+
+    kind: ClassVar[str] = "life_sign"
+    state: str = ""
+    model: str = ""
+    pid: int | None = None
+    seconds: float = 0.0
+    message: str = ""
+
+
+LIFE_SIGNS = (
+    *("answering", "restarted", "unlisted", "process_gone", "left_behind", "stale_size"),
+    *("unload_asked", "unload_accepted", "unload_refused", "unload_verified", "loaded_again", "settled", "not_settled"),
+    *("stalled", "refused", "wrong_answer", "failed"),
+)
+"""`left_behind`: not listed, and the old process lives. `unload_verified`: not listed, its process gone. `settled`: two equal readings, or the time to settle,
+of the same processes. `stalled`: no answer in time. `refused`: nobody takes the connection. `wrong_answer`: not what the API promises. `failed`: an error."""
