@@ -50,6 +50,19 @@ class SpanStateStore:
             self._rows = self._rows_after(tokens, end)
         self.offset = end
 
+    def append_each(self, tokens: int) -> None:
+        """See `tokens` more one by one: what as many calls of `append(1)` leave, at once."""
+        if tokens < 1:
+            return
+        at, end, window = self.offset, self.offset + tokens, self.group.window
+        rows = self._rows
+        self.append(tokens)
+        self._last = 1
+        while rows < window and (at := max(at, rows)) < end:
+            rows = min(rows + min(self.group.growth_step, window - at), window)
+            at += 1
+        self._rows = min(rows, window)
+
     def wrote(self, tokens: int) -> None:
         """The model wrote through `append` already."""
 
