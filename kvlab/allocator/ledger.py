@@ -24,9 +24,10 @@ class Ledger:
         transient: Bytes of consumed merge inputs that wait for a sweep.
         outside: Bytes in use in this process, by others, when the weights were taken in.
         peak: The allocator's highest active bytes since the last `reset_peak`, as last read.
+        tells_moves: Each allocation and release of a snapshot's bytes is an event.
     """
 
-    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "shared", "snapshots", "transient", "weights")
+    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "shared", "snapshots", "tells_moves", "transient", "weights")
 
     def __init__(self, meter: Meter, emit: Callable[[Event], None]) -> None:
         self._meter = meter
@@ -38,6 +39,7 @@ class Ledger:
         self.transient = 0
         self.outside = 0
         self.peak = 0
+        self.tells_moves = True
 
     @property
     def retained(self) -> int:
@@ -66,16 +68,18 @@ class Ledger:
     def take_snapshot(self, node: int, retained: int) -> None:
         """A snapshot of `node` (-1: not placed yet) took bytes."""
         self.snapshots += retained
-        self._emit(Allocated(owner="snapshots", node=node, retained=retained))
+        if self.tells_moves:
+            self._emit(Allocated(owner="snapshots", node=node, retained=retained))
 
     def free_snapshot(self, node: int, retained: int) -> None:
         """A snapshot of `node` gave its bytes back."""
         self.snapshots -= retained
-        self._emit(Freed(owner="snapshots", node=node, retained=retained))
+        if self.tells_moves:
+            self._emit(Freed(owner="snapshots", node=node, retained=retained))
 
     def move_snapshot(self, source: int, target: int, retained: int) -> None:
         """A snapshot's bytes went from one node to another (-1: none); the sums by node follow, no byte was allocated."""
-        if retained:
+        if retained and self.tells_moves:
             self._emit(Freed(owner="snapshots", node=source, retained=retained))
             self._emit(Allocated(owner="snapshots", node=target, retained=retained))
 

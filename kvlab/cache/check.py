@@ -6,7 +6,7 @@ Rule ids: edges, path, kv_covers_edge, level, snapshots_conserved, counted, lazy
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
@@ -40,7 +40,7 @@ class Checker:
         self._lazy: dict[tuple[int, int], Runs] = {}
         self._request = 0
 
-    def begin(self, request: int, tokens: list[int]) -> None:
+    def begin(self, request: int, tokens: Sequence[int]) -> None:
         """Note which tokens request number `request` evaluates."""
         self._request = request
         self._written[request] = list(tokens)

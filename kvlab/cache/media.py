@@ -30,8 +30,10 @@ def media_fold(raw: bytes, dims: Sequence[int]) -> int:
     return (seen >> 32) ^ (seen & _32_BITS) | _TOP_BIT
 
 
-def folded(tokens: Sequence[int], items: Sequence[MediaItem]) -> list[int]:
-    """Return the prompt's tokens with every item's positions replaced by its fold value."""
+def folded(tokens: Sequence[int], items: Sequence[MediaItem]) -> Sequence[int]:
+    """Return the prompt's tokens with every item's positions replaced by its fold value; the tokens themselves when there is no item."""
+    if not items:
+        return tokens
     found = list(tokens)
     for item in items:
         found[item.start : item.end] = [item.fold - 2**32] * (item.end - item.start)

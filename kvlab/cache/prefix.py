@@ -96,7 +96,7 @@ class PrefixCache:
         gone = matched < len(tokens) and self._ghosts.knows(keys, matched)
         reason, limiting = reason_for(matched, cached, len(tokens), refused, gone=gone)
         self.emit(Matched(tokens=len(tokens), matched=matched, cached=cached, left=len(tokens) - cached, reason=reason, layer=limiting))
-        session = Session(self, list(tokens), keys, matched, cached, reason, items)
+        session = Session(self, tokens, keys, matched, cached, reason, items)
         if cached < found.matched:
             session.schedule([found.matched], user=False)
         self._shrink()

@@ -33,7 +33,7 @@ class Session:
 
     __slots__ = ("_cache", "cached", "captures", "closed", "items", "keys", "matched", "reason", "tokens")
 
-    def __init__(self, cache: PrefixCache, tokens: list[int], keys: bytes, matched: int, cached: int, reason: str, items: Sequence[MediaItem]) -> None:
+    def __init__(self, cache: PrefixCache, tokens: Sequence[int], keys: bytes, matched: int, cached: int, reason: str, items: Sequence[MediaItem]) -> None:
         self._cache = cache
         self.tokens = tokens
         self.keys = keys
@@ -90,7 +90,7 @@ class Session:
         cache = self._cache
         offset = cache.offset
         if offset > cache.path.frontier.end:
-            cache.paging.close_session(cache.advance(to_keys([*self.tokens, *outputs], cache.look_ahead), offset))
+            cache.paging.close_session(cache.advance(self.keys + self._keys_of(outputs), offset))
             cache.evict("page_out")
             cache.compact()
         cache.touch(cache.path.frontier)
@@ -98,6 +98,11 @@ class Session:
         if cache.policy.on_miss == "prune" and self.cached == 0:
             cache.prune()
         cache.evict("close")
+
+    def _keys_of(self, outputs: Sequence[int]) -> bytes:
+        # a key looks ahead, so the prompt's last tokens have theirs only now
+        ahead = self._cache.look_ahead
+        return to_keys([*self.tokens[len(self.tokens) - ahead :], *outputs], ahead)
 
     def cancel(self, outputs: Sequence[int] = ()) -> None:
         """End a request that was cut short; what was evaluated stays reusable as the policy's `on_cancel` and `settle_draft` say."""

@@ -113,6 +113,7 @@ class Source:
         )
         with Recorder(manifest, out=out, store_text=store_text) as recorder:
             runner = self._fresh(chosen, Checker() if check else None)
+            runner.detailed = self._tells_all(work) or check or store_text or each is not None
             predict = self._prediction(chosen)
             try:
                 for request in tqdm(work.requests, desc=work.name, unit="request", disable=not progress):
@@ -125,6 +126,7 @@ class Source:
                 for event in runner.log.drain():
                     recorder.write(event)
                 runner.checker = None
+                runner.detailed = True
             return recorder.close()
 
     def step(self, request: Request | str, policy: Policy | None = None) -> Iterator[Event]:
@@ -192,6 +194,11 @@ class Source:
 
     def _wire(self, runner: Runner) -> None:
         """Connect what the model needs to know of a new runner."""
+
+    def _tells_all(self, work: Workload) -> bool:
+        """Whether a run of `work` that nobody watches tells every token and every move of bytes."""
+        del work
+        return True
 
     def _prediction(self, policy: Policy) -> Prediction:
         """Return what writes a lawful cache's bytes after each request."""

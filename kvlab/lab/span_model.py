@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from kvlab.allocator import Reading
 from kvlab.layers import KV_KINDS
+from kvlab.layers.spans_chunked import SpanChunkedStore
 from kvlab.layers.spans_kv import SpanKVStore
 from kvlab.layers.spans_state import SpanStateStore
 from kvlab.shape import LayerGroup, Shape
@@ -69,9 +71,10 @@ class SpanModel:
         self.meter = SpanMeter(shape.weights_bytes)
         self.origin = {"shape": shape.name}
         self._fresh = Fresh(FIRST_REPLY)
-        self._replies: Iterator[int] = iter(self._fresh)
+        self._unsaid = iter(self._fresh)
+        self._replies: Iterator[int] = self._unsaid
 
-    def encode(self, request: Request) -> list[int]:
+    def encode(self, request: Request) -> Sequence[int]:
         """Return explicit tokens as they are, text as one token a word (`kvlab.workloads.text_tokens`)."""
         return request_tokens(request)
 
@@ -84,7 +87,7 @@ class SpanModel:
         del sampling
         for store in self.stores:
             store.writer = request
-        self._replies = iter(self._fresh) if replies is None else iter(replies)
+        self._replies = self._unsaid if replies is None else iter(replies)
 
     def prefill(self, tokens: Sequence[int]) -> None:
         """Write `tokens` slots."""
@@ -96,10 +99,18 @@ class SpanModel:
         self.prefill((token,))
         return next(self._replies)
 
+    def reply(self, tokens: int) -> list[int]:
+        """Write `tokens` slots one by one and return as many tokens."""
+        for store in self.stores:
+            store.append_each(tokens)
+        return list(self._fresh.take(tokens)) if self._replies is self._unsaid else list(islice(self._replies, tokens))
+
     def end(self) -> None:
         """The twin builds nothing in advance."""
 
 
 def store_for(group: LayerGroup) -> SpanKVStore | SpanStateStore:
     """Return the store of one layer group."""
-    return SpanKVStore(group) if group.kind in KV_KINDS else SpanStateStore(group)
+    if group.kind in KV_KINDS:
+        return SpanKVStore(group)
+    return SpanChunkedStore(group) if group.chunked else SpanStateStore(group)

@@ -10,7 +10,7 @@ from kvlab.lab.span_model import SpanModel
 from kvlab.policy import Policy
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
-from kvlab.workloads import Request
+from kvlab.workloads import Request, Workload
 
 
 def lawful(policy: Policy) -> Policy:
@@ -19,14 +19,23 @@ def lawful(policy: Policy) -> Policy:
     return policy.replace(capture_as=main.capture_as, copy_before_overwrite=main.copy_before_overwrite, lifetimes=main.lifetimes)
 
 
+DETAILED_REQUESTS = 500
+"""Longer runs of the twin that nobody watches leave out what follows from other events: a reply's tokens but the last, each move of bytes."""
+
+
 class Twin(Source):
-    """A model from its shape alone."""
+    """A model from its shape alone.
+
+    Attributes:
+        observed: Someone reads the events of its steps; if not, none are made.
+    """
 
     source = "twin"
     events_source = "spans"
     has_text = False
 
     def __init__(self, shape: Shape, policy: Policy | None = None) -> None:
+        self.observed = True
         self._spans = SpanModel(shape)
         super().__init__(self._spans, policy or Policy())
 
@@ -37,7 +46,11 @@ class Twin(Source):
 
     def _wire(self, runner: Runner) -> None:
         ledger = runner.cache.ledger
+        runner.detailed, runner.log.off = self.observed, not self.observed
         self._spans.meter.retained = lambda: ledger.retained
+
+    def _tells_all(self, work: Workload) -> bool:
+        return len(work) <= DETAILED_REQUESTS
 
     def _prediction(self, policy: Policy) -> Prediction:
         # Under a lawful policy the twin is its own prediction.
@@ -52,6 +65,7 @@ def _echo(runner: Runner, request: Request, stop: str) -> None:
 def shadow(shape: Shape, policy: Policy) -> Prediction:
     """Return a lawful twin that follows a run: after each request it writes its own bytes into the run's log, with source `twin`."""
     twin = Twin(shape, lawful(policy))
+    twin.observed = False
 
     def predict(runner: Runner, request: Request, stop: str) -> None:
         prompt, reply = runner.last

@@ -42,6 +42,14 @@ class SpanKVStore:
         self._written = max(self._written, end)
         self.offset = end
 
+    def append_each(self, tokens: int) -> None:
+        """Write `tokens` slots one by one: what as many calls of `append(1)` leave, at once."""
+        step, end = self.group.growth_step, self.offset + tokens
+        room = self.capacity + max(0, -(-(end - self.capacity) // step) * step)
+        self.capacity = max(self.capacity, end)
+        self.append(tokens)
+        self.capacity = room
+
     def contents(self, start: int, end: int) -> Runs:
         """Return what slots [start, end) hold."""
         return slots(self._runs, start, end)

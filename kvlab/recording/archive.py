@@ -18,7 +18,7 @@ from typing import Protocol
 
 import polars as pl
 
-from kvlab.recording.columns import empty
+from kvlab.recording.columns import conform, empty
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parts import decode, encode, missing_name, part_number
 from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_beside, put_in_place, replace_file, unwritable
@@ -105,7 +105,9 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
             damaged.append(name)
         else:
             tables.append(table)
-    events = pl.concat(tables, rechunk=True) if tables else empty()
+    # joining the parts of a long run into one piece would hold all its events twice; a column that no part holds takes no room
+    in_one_piece = sum(table.height for table in tables) <= ROWS_A_PART
+    events = conform(pl.concat(tables, how="diagonal", rechunk=in_one_piece)) if tables else empty()
     if not damaged and manifest.events is not None and events.height < manifest.events:
         damaged.append(missing_name(len(tables)))
     return Found(events, tuple(damaged))

@@ -56,6 +56,11 @@ def conform(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(pl.col(name).cast(dtype) if name in names else pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items())
 
 
+def held(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of `table` that hold something, beside `kind` and `seq`: of the columns of all events most are empty in any one part."""
+    return table.select(column.name for column in table.get_columns() if column.name in ("kind", "seq") or column.null_count() < table.height)
+
+
 def empty() -> pl.DataFrame:
     """Return a table of events without rows."""
     return pl.DataFrame(schema=SCHEMA)

@@ -6,7 +6,7 @@ The runner never sees an array. Before every `prefill` and `decode` it tells the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kvlab.allocator.meter import Meter
 from kvlab.layers.storage import Store
@@ -53,7 +53,7 @@ class Model(Protocol):
         """What reads the allocator."""
         ...
 
-    def encode(self, request: Request) -> list[int]:
+    def encode(self, request: Request) -> Sequence[int]:
         """Return the prompt's token ids: `request.tokens`, its plain prompt, or its messages through the chat template.
 
         Raises:
@@ -82,4 +82,13 @@ class Model(Protocol):
 
     def end(self) -> None:
         """The reply is over: no more tokens will be asked for in this request."""
+        ...
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A model whose next tokens need no computation: the twin's."""
+
+    def reply(self, tokens: int) -> list[int]:
+        """Do what `tokens` calls of `decode` do, and return what they return."""
         ...

@@ -7,7 +7,7 @@ before every forward the layers are told the range it writes; a request cut shor
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 
 from kvlab.allocator import Ledger
 from kvlab.cache import PrefixCache, Session, capture_offsets
@@ -17,7 +17,7 @@ from kvlab.errors import BadValue
 from kvlab.events import BytesRead, ChunkRan, Event, Log, RequestBegan, RequestClosed, TokenOut
 from kvlab.policy import Policy
 from kvlab.runner.chunks import next_edge
-from kvlab.runner.model import Model
+from kvlab.runner.model import Foreseeing, Model
 from kvlab.runner.running import Running
 from kvlab.runner.timing import Timing
 from kvlab.workloads.request import Request
@@ -41,12 +41,22 @@ class Runner:
         self.policy = policy
         self.log = log or Log()
         self.cache = PrefixCache(model.stores, policy, Ledger(model.meter, self.log.append), self.log.append, model.shape.look_ahead)
-        self.last: tuple[list[int], list[int]] = ([], [])
+        self.last: tuple[Sequence[int], list[int]] = ([], [])
         self.checker = checker
+        self._detailed = True
         self._requests = 0
         self._cancelled = False
         self.cache.ledger.load(clear_pool=policy.clear_pool_after_load)
         self.closing = self.cache.read_bytes("load")
+
+    @property
+    def detailed(self) -> bool:
+        """Whether all is told. If not, a model that foresees its reply gives it at once, with its last token as event, and the ledger is silent."""
+        return self._detailed
+
+    @detailed.setter
+    def detailed(self, value: bool) -> None:
+        self._detailed = self.cache.ledger.tells_moves = value
 
     def cancel(self) -> None:
         """Ask the running request to stop at its next chunk or token."""
@@ -86,7 +96,7 @@ class Runner:
         self.last = (tokens, running.reply)
         return running
 
-    def _encode(self, request: Request) -> list[int]:
+    def _encode(self, request: Request) -> Sequence[int]:
         tokens = self.model.encode(request)
         context = self.model.shape.context
         if not tokens:
@@ -126,9 +136,11 @@ class Runner:
     def _decode(self, running: Running) -> Iterator[Event]:
         session, reply = running.session, running.reply
         room = self.model.shape.context - len(running.tokens) if self.model.shape.context else running.request.limit
-        may_stop = running.request.generated is None and not running.request.ignore_stop
+        may_stop = running.request.generated is None and not running.request.ignore_stop and bool(self.model.stop_tokens)
         decoder = self.model.decoder()
         token = running.tokens[-1]
+        if not self._detailed and not may_stop and isinstance(self.model, Foreseeing):
+            yield from self._decode_at_once(running, self.model, room)
         while not self._cancelled:
             if len(reply) == running.request.limit or len(reply) > room:
                 running.stop = "context" if len(reply) < running.request.limit else "limit" if reply else "no_reply"
@@ -147,6 +159,15 @@ class Runner:
             yield from self._hand_over(running)
         if rest := decoder.finish():
             self.log.append(TokenOut(index=len(reply), text=rest))
+
+    def _decode_at_once(self, running: Running, model: Foreseeing, room: int) -> Iterator[Event]:
+        tokens = min(running.request.limit, room + 1)
+        if tokens > 0 and not self._cancelled:
+            with running.session.writing(tokens):
+                running.reply.extend(model.reply(tokens))
+            running.timing.produced()
+            self.log.append(TokenOut(index=tokens - 1, token=running.reply[-1]))
+            yield from self._hand_over(running)
 
     def _close(self, running: Running) -> None:
         self.model.end()

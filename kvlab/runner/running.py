@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kvlab.cache import Session
@@ -23,7 +24,7 @@ class Running:
     """
 
     request: Request
-    tokens: list[int]
+    tokens: Sequence[int]
     session: Session
     timing: Timing
     reply: list[int] = field(default_factory=list[int])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -45,7 +46,7 @@ class Fields:
     def number(self, name: str, default: float = 0.0) -> float:
         """Return a number of at least 0."""
         value = self.data.get(name, default)
-        if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
             raise self.bad(name, "it is a number of at least 0")
         return float(value)
 

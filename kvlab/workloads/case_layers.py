@@ -61,7 +61,7 @@ def _from_object(layers: Fields, name: str) -> Shape:
     )
 
 
-def _prices(layers: Fields, numbers: dict[str, int]) -> dict[str, dict[str, int]]:
+def _prices(layers: Fields, numbers: dict[str, int]) -> dict[str, dict[str, Any]]:
     """Return each kind's prices over all of its layers. Draft layers share the price of kv layers; rotating ones their part of a checkpoint."""
     needs = {"kv": "kv_bytes_per_token", "draft_kv": "kv_bytes_per_token", "rotating": "rotating_bytes_per_token", "recurrent": "whole_state_bytes"}
     for kind in numbers:

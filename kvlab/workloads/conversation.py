@@ -66,7 +66,7 @@ class Conversations:
 
     def _continued(self, request: Request, follow: Follow, last: _Turn) -> Request:
         if request.tokens:
-            return dataclasses.replace(request, tokens=self._before(follow, last) + request.tokens)
+            return dataclasses.replace(request, tokens=(*self._before(follow, last), *request.tokens))
         if last.text is not None and last.request.messages and request.messages:
             return dataclasses.replace(request, messages=(*last.request.messages, ("assistant", last.text), *request.messages))
         if last.text is not None and last.request.prompt and request.prompt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvlab.errors import BadValue
@@ -81,7 +82,7 @@ class Request:
     label: str = ""
     messages: tuple[tuple[str, str], ...] = ()
     prompt: str = ""
-    tokens: tuple[int, ...] = ()
+    tokens: Sequence[int] = ()
     max_new: int = 32
     generated: tuple[int, ...] | None = None
     ignore_stop: bool = False

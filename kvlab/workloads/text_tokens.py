@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kvlab.workloads.request import Request
 from kvlab.workloads.streams import FIRST_STREAM
@@ -42,10 +42,10 @@ def next_turn_tokens(messages: Iterable[tuple[str, str]]) -> list[int]:
     return word_tokens("<|end|>\n") + message_tokens(messages)
 
 
-def request_tokens(request: Request) -> list[int]:
+def request_tokens(request: Request) -> Sequence[int]:
     """Return the prompt's ids as the twin sees it: the request's tokens, its plain prompt, or its messages."""
     if request.tokens:
-        return list(request.tokens)
+        return request.tokens
     if request.messages:
         return message_tokens(request.messages)
     return word_tokens(request.prompt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ class Workload:
 
     Attributes:
         name: `unrelated:15`, or a case's id.
-        requests: What is asked, oldest first.
+        requests: What is asked, oldest first; those of a trace are made when they are asked for.
         policy: Choices that differ from today's upstream main; may hold `version`. `Policy.from_dict` reads it.
         shape: The model a case describes; None when any model will do.
         question: The question a case answers; "" for none.
@@ -23,7 +24,7 @@ class Workload:
     """
 
     name: str
-    requests: tuple[Request, ...]
+    requests: Sequence[Request]
     policy: dict[str, Any] = field(default_factory=dict[str, Any])
     shape: Shape | None = None
     question: str = ""

@@ -1,0 +1,106 @@
+"""Requests of a trace, made one at a time: a trace of thousands of long prompts never stands in a process whole.
+
+Invariants: block `n` of a trace is always the same run of token ids, and two blocks share none; what a prompt holds beyond its blocks is
+fresh. The same row gives the same request whenever it is asked for.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+import numpy as np
+
+from kvlab.errors import BadValue
+from kvlab.workloads.request import Request
+from kvlab.workloads.streams import FIRST_FRESH, FIRST_RERENDERED, FIRST_STREAM
+
+BLOCK_IDS = FIRST_FRESH - FIRST_STREAM
+"""Token ids that the blocks of a trace may take together."""
+
+FRESH_IDS = FIRST_RERENDERED - FIRST_FRESH
+"""Token ids for what no block names."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of a trace as columns, in order of arrival.
+
+    Attributes:
+        where: The file, for errors.
+        block: Tokens a block stands for; 0 when the trace names none.
+        arrival: Seconds since the first row.
+        tokens: Tokens of each prompt.
+        output: Tokens of each reply.
+        blocks: Places of the blocks, all rows behind one another.
+        ends: Where each row ends in `blocks`.
+    """
+
+    where: str
+    block: int = 0
+    arrival: array[float] = field(default_factory=lambda: array("d"))
+    tokens: array[int] = field(default_factory=lambda: array("q"))
+    output: array[int] = field(default_factory=lambda: array("q"))
+    blocks: array[int] = field(default_factory=lambda: array("i"))
+    ends: array[int] = field(default_factory=lambda: array("q"))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+class TraceRequests(Sequence[Request]):
+    """The requests of a trace's rows.
+
+    Raises:
+        BadValue: the trace has more tokens than there are ids.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._fresh = array("q", [0])
+        for place, tokens in enumerate(rows.tokens):
+            self._fresh.append(self._fresh[-1] + max(0, tokens - rows.block * self._blocks_of(place)))
+        blocks = 1 + max(rows.blocks, default=-1)
+        for what, needed, room in (("blocks", blocks * rows.block, BLOCK_IDS), ("prompts without blocks", self._fresh[-1], FRESH_IDS)):
+            if needed > room:
+                raise BadValue(
+                    what=f"{rows.where}: its {what} hold {needed} tokens",
+                    why=f"token ids are int32, and a trace may take {room} of them for its {what}",
+                    hint="cut the trace into shorter files",
+                )
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Request: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Request, ...]: ...
+    def __getitem__(self, place: int | slice) -> Request | tuple[Request, ...]:
+        if isinstance(place, slice):
+            return tuple(self._request(one) for one in range(*place.indices(len(self))))
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        return self._request(place % len(self))
+
+    def __iter__(self) -> Iterator[Request]:
+        return map(self._request, range(len(self)))
+
+    def _request(self, place: int) -> Request:
+        rows = self._rows
+        waited = rows.arrival[place] - rows.arrival[place - 1] if place else 0.0
+        return Request(label=f"row {place + 1}", tokens=self._prompt(place), max_new=rows.output[place], ignore_stop=True, think_s=waited)
+
+    def _prompt(self, place: int) -> array[int]:
+        rows, count = self._rows, self._blocks_of(place)
+        end = rows.ends[place] if rows.block else 0
+        firsts = np.frombuffer(rows.blocks, dtype=np.int32)[end - count : end] if count else np.empty(0, np.int32)
+        ids = (firsts.astype(np.int64)[:, None] * rows.block + np.arange(FIRST_STREAM, FIRST_STREAM + rows.block)).astype(np.int32).ravel()
+        start, stop = FIRST_FRESH + self._fresh[place], FIRST_FRESH + self._fresh[place + 1]
+        return array("i", np.concatenate([ids[: rows.tokens[place]], np.arange(start, stop, dtype=np.int32)]).tobytes())
+
+    def _blocks_of(self, place: int) -> int:
+        ends = self._rows.ends
+        return ends[place] - (ends[place - 1] if place else 0) if self._rows.block else 0
