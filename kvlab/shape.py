@@ -27,6 +27,7 @@ class LayerGroup:
         window: Tokens a sliding window keeps; 0 for none.
         growth_step: Tokens by which a live buffer grows.
         conv_bytes_per_token: Bytes one row of the recurrent layers' convolution input takes: what a view pins per token of a forward.
+        chunked: The window is a chunk: positions fall into chunks of `window`, and a token sees those of its own (llama4).
     """
 
     kind: str
@@ -36,6 +37,7 @@ class LayerGroup:
     window: int = 0
     growth_step: int = 256
     conv_bytes_per_token: int = 0
+    chunked: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -27,18 +27,19 @@ class Lab(Source):
         return shadow(self.shape, policy)
 
 
-def open_lab(name: str, *, accept_licence: bool = False, dtype: str | None = None) -> Lab:
+def open_lab(name: str, *, accept_licence: bool = False, dtype: str | None = None, kv_bits: int = 0) -> Lab:
     """Open a model by name, from a local folder, or by an mlx-lm id.
 
     Args:
         name: `smollm2`, `gemma3-270m` (opt-in), a folder, or an id such as `mlx-community/…`.
         accept_licence: Accept the licence of an opt-in model.
         dtype: Override how weights are held; None for what suits this machine.
+        kv_bits: Quantise keys and values in the live buffers to 8, 4 or 2 bits; 0 keeps them as computed.
 
     Raises:
         KvlabError: the model is unknown, cannot be had here, or has layers this version cannot run.
     """
-    model = open_model(name, accept_licence=accept_licence, dtype=dtype)
+    model = open_model(name, accept_licence=accept_licence, dtype=dtype, kv_bits=kv_bits)
     return Lab(model, default_policy(model.origin.get("device", "")))
 
 

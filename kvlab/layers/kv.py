@@ -5,6 +5,7 @@ Invariants:
 - A lazy snapshot is never overwritten: before every write, those the write touches are copied out whole
   (`copy_before_overwrite=first_append` does so only for the first write after a rewind).
 - A snapshot can be restored when the live offset is not before its start.
+- Buffers that grow by single tokens have no room: what lies beyond the offset leaves them before a write.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class KVLayers:
 
     def will_write(self, tokens: int) -> None:
         """Get ready for a write of `tokens` at the offset: copy out the lazy snapshots it would overwrite."""
+        if self.store.group.growth_step == 1:
+            self.shrink()
         if self._every_append or self._rewound:
             self._rewound = False
             start = self.store.offset

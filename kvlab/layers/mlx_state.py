@@ -13,6 +13,8 @@ from typing import Any
 
 import mlx.core as mx
 
+from kvlab.layers.mlx_offset import OffsetStore
+from kvlab.layers.reach import goes_back
 from kvlab.shape import LayerGroup
 
 
@@ -36,6 +38,11 @@ class MLXRecurrentStore:
     def capacity(self) -> int:
         """A recurrent state has no rows."""
         return 0
+
+    @property
+    def first(self) -> int:
+        """The offset: a recurrent state holds no position by itself."""
+        return self.offset
 
     def wrote(self, tokens: int) -> None:
         """A forward went over `tokens`."""
@@ -104,33 +111,15 @@ class Window:
     index: int
 
 
-class MLXRotatingStore:
-    """The live windows of `caches`, mlx-lm `RotatingKVCache` objects, which all rest at one offset.
+class MLXRotatingStore(OffsetStore):
+    """The live windows of `caches`; attributes as in `OffsetStore`."""
 
-    Attributes:
-        group: Kind, layers and prices.
-        caches: The mlx-lm objects.
-    """
-
-    __slots__ = ("caches", "group")
-
-    def __init__(self, group: LayerGroup, caches: Sequence[Any]) -> None:
-        self.group = group
-        self.caches = list(caches)
+    __slots__ = ()
 
     @property
-    def offset(self) -> int:
-        """Tokens that every layer's window has seen."""
-        return min(cache.offset for cache in self.caches)
-
-    @property
-    def capacity(self) -> int:
-        """Rows the live buffers have room for."""
-        keys = self.caches[0].keys
-        return 0 if keys is None else int(keys.shape[2])
-
-    def wrote(self, tokens: int) -> None:
-        """The cache objects keep their own offset."""
+    def first(self) -> int:
+        """The first position that a copy taken now holds."""
+        return max(0, self.offset - self.group.window)
 
     def copy(self) -> list[Window]:
         """Return an own copy of every window, evaluated."""
@@ -151,7 +140,7 @@ class MLXRotatingStore:
 
     def can_rewind(self, target: int) -> bool:
         """Whether the live windows can go back to `target`: they can until they have wrapped."""
-        return target < self.offset <= self.group.window and all(cache.keys.shape[2] <= cache.max_size for cache in self.caches)
+        return goes_back(self.group, 0, self.offset, target) and all(cache.keys.shape[2] <= cache.max_size for cache in self.caches)
 
     def rewind(self, target: int) -> None:
         """Go back to `target`."""
@@ -174,10 +163,6 @@ class MLXRotatingStore:
     def live_logical(self) -> int:
         """Return the bytes of the live windows, without slack."""
         return min(self.offset, self.group.window) * self.group.bytes_per_token
-
-    def live_retained(self) -> int:
-        """Return the bytes of the buffers the live windows keep alive."""
-        return int(mx.get_array_buffer_size([(cache.keys, cache.values) for cache in self.caches if cache.keys is not None]))
 
     def drop(self) -> None:
         """Let the live windows go; the offset becomes 0."""

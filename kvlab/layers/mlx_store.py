@@ -8,12 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kvlab.layers.mlx_chunked import MLXChunkedStore
 from kvlab.layers.mlx_kv import MLXKVStore
 from kvlab.layers.mlx_state import MLXRecurrentStore, MLXRotatingStore
 from kvlab.layers.storage import Store
 from kvlab.shape import LayerGroup, Shape
 
-KIND_OF: dict[str, str] = {"KVCache": "kv", "RotatingKVCache": "rotating", "ArraysCache": "recurrent"}
+KIND_OF: dict[str, str] = {
+    "KVCache": "kv",
+    "QuantizedKVCache": "kv",
+    "ConcatenateKVCache": "kv",
+    "RotatingKVCache": "rotating",
+    "ChunkedKVCache": "rotating",
+    "ArraysCache": "recurrent",
+}
 """The layer kind of each mlx-lm cache class that has a store."""
 
 
@@ -28,9 +36,9 @@ def parts(caches: Sequence[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def stores_for(caches: Sequence[Any], shape: Shape) -> list[Store]:
-    """Return one store per group of `shape`, over the mlx-lm cache objects of the group's layers."""
+    """Return one store per group of `shape` that keeps something, over the mlx-lm cache objects of the group's layers."""
     waiting = list(parts(caches))
-    return [_store(group, _taken(group, waiting)) for group in shape.groups]
+    return [_store(group, _taken(group, waiting)) for group in shape.groups if group.kind != "stateless"]
 
 
 def _taken(group: LayerGroup, waiting: list[tuple[int, Any]]) -> list[Any]:
@@ -43,12 +51,17 @@ def _taken(group: LayerGroup, waiting: list[tuple[int, Any]]) -> list[Any]:
 
 
 def _fits(cache: Any, group: LayerGroup) -> bool:
-    return KIND_OF[type(cache).__name__] == group.kind and getattr(cache, "max_size", 0) == group.window
+    return KIND_OF[type(cache).__name__] == group.kind and window_of(cache) == group.window
+
+
+def window_of(cache: Any) -> int:
+    """Return the tokens that a cache object's window or chunk takes; 0 for none."""
+    return int(getattr(cache, "max_size", 0) or getattr(cache, "chunk_size", 0))
 
 
 def _store(group: LayerGroup, caches: list[Any]) -> Store:
     if group.kind == "kv":
         return MLXKVStore(group, caches)
     if group.kind == "rotating":
-        return MLXRotatingStore(group, caches)
+        return (MLXChunkedStore if group.chunked else MLXRotatingStore)(group, caches)
     return MLXRecurrentStore(group, caches)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kvlab.layers.reach import goes_back
 from kvlab.layers.spans import Run, Runs, joined, slots
 from kvlab.shape import LayerGroup
 
@@ -41,6 +42,11 @@ class SpanStateStore:
         """Rows the live buffers have room for."""
         return self._rows
 
+    @property
+    def first(self) -> int:
+        """The first position that a copy taken now holds by itself; the offset when it holds none."""
+        return max(0, self.offset - self.group.window) if self.group.window else self.offset
+
     def append(self, tokens: int) -> None:
         """See `tokens` more, as the running request."""
         end = self.offset + tokens
@@ -68,17 +74,16 @@ class SpanStateStore:
 
     def contents(self, start: int, end: int) -> Runs:
         """Return what the state holds of positions [start, end): of a window only its own."""
-        first = max(start, self.offset - self.group.window) if self.group.window else start
-        return slots(self._runs, first, end)
+        return slots(self._runs, max(start, self.first) if self.group.window else start, end)
 
     def copy(self) -> State:
         """Return an own copy of the state."""
-        return State(tuple(self._runs), min(self.offset, self.group.window), 0)
+        return State(tuple(self._runs), self.offset - self.first, 0)
 
     def hand_out(self) -> State:
         """Return the state as the model hands it out: its convolution's part is a view of the whole forward's input."""
         pinned = self._last * self.group.conv_bytes_per_token if self._last > 1 else 0
-        return State(tuple(self._runs), min(self.offset, self.group.window), pinned)
+        return State(tuple(self._runs), self.offset - self.first, pinned)
 
     def put(self, data: State, offset: int) -> None:
         """Make `data` the live state; it has seen `offset` tokens."""
@@ -92,7 +97,7 @@ class SpanStateStore:
 
     def can_rewind(self, target: int) -> bool:
         """Whether the live state can go back to `target`: a window that has not wrapped can."""
-        return target < self.offset <= self.group.window
+        return goes_back(self.group, 0, self.offset, target)
 
     def rewind(self, target: int) -> None:
         """Go back to `target`."""
@@ -110,7 +115,7 @@ class SpanStateStore:
     def live_logical(self) -> int:
         """Return the bytes of the live state, without slack."""
         if self.group.window:
-            return min(self.offset, self.group.window) * self.group.bytes_per_token
+            return (self.offset - self.first) * self.group.bytes_per_token
         return self.group.state_bytes if self.offset else 0
 
     def live_retained(self) -> int:

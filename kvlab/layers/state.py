@@ -1,14 +1,15 @@
 """The rules of layers that keep a whole state: recurrent layers and sliding windows, for any storage.
 
 Invariants:
-- A snapshot is the whole state at its `end`; it is useful only there (a window that has not wrapped: also before), so it belongs to a node's end.
+- A snapshot is the whole state at its `end`; it is useful only there (some windows also before: `kvlab.layers.reach`), so it belongs to a node's end.
 - It is owned from the start and counts its full size; a merge keeps the child's, a split leaves it with the tail.
-- A live recurrent state can be resumed only where it rests; a live window can be rewound until it has wrapped.
+- A live recurrent state can be resumed only where it rests; a live window can be rewound as far as its rows reach.
 """
 
 from __future__ import annotations
 
 from kvlab.layers.book import Book
+from kvlab.layers.reach import goes_back
 from kvlab.layers.snapshot import Snapshot
 from kvlab.layers.storage import StateStore
 from kvlab.policy import Policy
@@ -57,9 +58,8 @@ class StateLayers:
             return None
         data = self.store.hand_out() if self._as_view else self.store.copy()
         state = "view" if self._as_view else "owned"
-        first = max(0, offset - self.store.group.window) if self.store.group.window else offset
         snapshot = self._book.take(
-            self._group, self.kind, first, offset, state=state, data=data, counted=self.store.counted(data), retained=self.store.retained(data)
+            self._group, self.kind, self.store.first, offset, state=state, data=data, counted=self.store.counted(data), retained=self.store.retained(data)
         )
         if self._as_view:
             self.views[snapshot.id] = snapshot
@@ -69,7 +69,7 @@ class StateLayers:
         """Whether `restore` would bring the live state to `target`."""
         if snapshot is None:
             return target == self.store.offset or self.store.can_rewind(target)
-        return target == snapshot.end or (target < snapshot.end <= self.store.group.window)
+        return target == snapshot.end or goes_back(self.store.group, snapshot.start, snapshot.end, target)
 
     def restore(self, snapshot: Snapshot | None, target: int) -> bool:
         """Bring the live state to `target`. False, with nothing changed, when that cannot be."""

@@ -62,7 +62,7 @@ class Ahead:
 
 def _handles(cache: Any) -> State:
     """Return the attributes with own handles on the same arrays: mlx-lm writes into an array by making its handle mean another one."""
-    return {name: [copy.copy(one) for one in value] if isinstance(value, list) else copy.copy(value) for name, value in vars(cache).items()}
+    return {name: type(value)(map(copy.copy, value)) if isinstance(value, list | tuple) else copy.copy(value) for name, value in vars(cache).items()}
 
 
 def _install(caches: Sequence[Any], states: list[State]) -> None:

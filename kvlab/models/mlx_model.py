@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kvlab.allocator.mlx_meter import MLXMeter
 from kvlab.errors import BadValue
 from kvlab.models import sampler
+from kvlab.models.caches import made
 from kvlab.models.shape_of import shape_of
 from kvlab.models.tokens import ROLES
 from kvlab.models.weights import weights_of
@@ -37,6 +38,7 @@ class MLXModel:
         tokenizer: Its tokenizer.
         context: Tokens the model can hold; 0 when unknown.
         origin: Where it came from: file, sha256, licence, dtype, device, package, version.
+        caches: Makes its empty cache objects, one a layer (`kvlab.models.caches`); mlx-lm's own choice when None.
 
     Attributes:
         caches: mlx-lm's cache objects, one a layer: the live buffers.
@@ -50,9 +52,16 @@ class MLXModel:
         NotAvailable: a layer is of a kind that kvlab cannot restore yet.
     """
 
-    def __init__(self, name: str, net: nn.Module, tokenizer: Tokenizer, *, context: int = 0, origin: dict[str, str] | None = None) -> None:
-        from mlx_lm.models.cache import make_prompt_cache
-
+    def __init__(
+        self,
+        name: str,
+        net: nn.Module,
+        tokenizer: Tokenizer,
+        *,
+        context: int = 0,
+        origin: dict[str, str] | None = None,
+        caches: Callable[[nn.Module], list[Any]] | None = None,
+    ) -> None:
         from kvlab.layers.mlx_store import parts, stores_for
         from kvlab.models.ahead import Ahead
 
@@ -61,7 +70,7 @@ class MLXModel:
         self.tokenizer = tokenizer
         self.origin: dict[str, str] = dict(origin or {})
         self.stop_tokens: frozenset[int] = tokenizer.stop_tokens
-        self.caches: list[Any] = make_prompt_cache(net)
+        self.caches: list[Any] = (caches or made)(net)
         self.shape = shape_of(net, self.caches, name, context)
         self.stores: Sequence[Store] = stores_for(self.caches, self.shape)
         self.meter = MLXMeter(weights_of(net))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
+from functools import partial
 from pathlib import Path
 
 from kvlab.errors import BadValue
-from kvlab.models import blas, gguf_gemma3, gguf_llama, gguf_tokenizer, licence, precision, shipped_net
+from kvlab.models import blas, caches, gguf_gemma3, gguf_llama, gguf_tokenizer, licence, precision, shipped_net
 from kvlab.models.fetch import fetch
 from kvlab.models.known import KNOWN
 from kvlab.models.loaded import Loaded
@@ -19,21 +20,25 @@ HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 """What an id on the hub looks like: owner/model."""
 
 
-def open_model(name: str, *, accept_licence: bool = False, dtype: str | None = None) -> MLXModel:
+def open_model(name: str, *, accept_licence: bool = False, dtype: str | None = None, kv_bits: int = 0) -> MLXModel:
     """Open a model and its live buffers.
 
     Args:
         name: `smollm2` (embedded), `tiny-hybrid` or `tiny-sliding` (shipped), `gemma3-270m` (opt-in), a local folder, or an id with a slash that mlx-lm loads.
         accept_licence: Accept the licence of a model that needs it.
         dtype: float32, float16, bfloat16 or stored; None for this machine's default.
+        kv_bits: Bits a number of the keys and values takes in the live buffers: 8, 4 or 2, as mlx-lm quantises them; 0 for as computed.
 
     Raises:
-        BadValue: the name or the dtype is unknown.
+        BadValue: the name or the dtype is unknown, or `kv_bits` is none of these.
         NotAvailable: no network on first use, a licence not accepted, or layers that cannot be restored yet.
         UnreadableInput: a file has the wrong checksum or cannot be read, or the cache folder cannot be written.
     """
     loaded = load_net(name, accept_licence=accept_licence, dtype=dtype)
-    return MLXModel(name, loaded.net, loaded.tokenizer, context=loaded.context, origin=loaded.origin)
+    if not kv_bits:
+        return MLXModel(name, loaded.net, loaded.tokenizer, context=loaded.context, origin=loaded.origin)
+    origin = loaded.origin | {"kv_bits": str(kv_bits)}
+    return MLXModel(name, loaded.net, loaded.tokenizer, context=loaded.context, origin=origin, caches=partial(caches.quantised, bits=kv_bits))
 
 
 def load_net(name: str, *, accept_licence: bool = False, dtype: str | None = None) -> Loaded:

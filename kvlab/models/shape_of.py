@@ -1,24 +1,27 @@
 """Traces a net's shape: the kind and price of every layer, read off real arrays.
 
-One forward over `TRACED` tokens runs on throwaway caches; nothing is assumed about heads, sizes or number types.
-Each cache class that kvlab can restore has one tracer in `TRACERS`; a new layer kind arrives as a new entry.
+One forward runs on copies of the empty caches; nothing is assumed about heads, sizes or number types.
+Each cache class that kvlab can restore has one tracer in `TRACERS`; a new layer kind arrives as a new entry. A layer whose cache
+the forward left unfilled has no state: it is listed last, as stateless.
 """
 
 # pyright: standard
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvlab.errors import NotAvailable
+from kvlab.models.caches import traced
 from kvlab.models.weights import weights_of
 from kvlab.shape import LayerGroup, Shape
 
 if TYPE_CHECKING:
     from mlx import nn
 
-TRACED = 2
-"""Tokens of the tracing forward: one is not always enough, as some nets treat a single token as decoding."""
+CONV_AXES, MOST_CONV_ROWS = 3, 16
+"""A recurrent layer's state of 3 axes with few rows is the tail of its convolution's input, a row a token: no kernel of mlx-lm is longer."""
 
 
 def shape_of(net: nn.Module, caches: Sequence[Any], name: str, context: int) -> Shape:
@@ -26,7 +29,7 @@ def shape_of(net: nn.Module, caches: Sequence[Any], name: str, context: int) -> 
 
     Args:
         net: Any mlx-lm net, its weights evaluated.
-        caches: Its cache objects, one a layer, as `make_prompt_cache` returns them. They are not touched.
+        caches: Its cache objects, one a layer, as `kvlab.models.caches` makes them: empty. They are not touched.
         name: How the model is called.
         context: Tokens the model can hold; 0 when unknown.
 
@@ -35,14 +38,22 @@ def shape_of(net: nn.Module, caches: Sequence[Any], name: str, context: int) -> 
     """
     import mlx.core as mx
 
+    groups = groups_of(net, caches, name)
+    weights = int(mx.get_array_buffer_size(weights_of(net)))
+    return Shape(name=name, groups=groups, weights_bytes=weights, context=context)
+
+
+def groups_of(net: nn.Module, caches: Sequence[Any], name: str, *, evaluate: bool = True) -> tuple[LayerGroup, ...]:
+    """Return the layers of `net` by kind and price; arguments and errors as in `shape_of`.
+
+    Without `evaluate` the tracing forward is built and not run: sizes and number types are known all the same, and nothing is allocated.
+    """
     from kvlab.layers.mlx_store import parts
 
     for layer, cache in parts(caches):
         if type(cache).__name__ not in TRACERS:
             raise _unsupported(name, layer, type(cache).__name__)
-    priced = [_Priced(TRACERS[type(cache).__name__](cache), layer) for layer, cache in parts(_traced(net))]
-    weights = int(mx.get_array_buffer_size(weights_of(net)))
-    return Shape(name=name, groups=_grouped(priced), weights_bytes=weights, context=context)
+    return _grouped([_Priced(_priced(cache), layer) for layer, cache in parts(traced(net, caches, evaluate=evaluate))])
 
 
 class _Priced:
@@ -55,47 +66,75 @@ class _Priced:
         self.layer = layer
 
 
-def _traced(net: nn.Module) -> list[Any]:
-    import mlx.core as mx
-    from mlx_lm.models.cache import make_prompt_cache
-
-    caches: list[Any] = make_prompt_cache(net)
-    net(mx.zeros((1, TRACED), dtype=mx.int32), cache=caches)
-    mx.eval([cache.state for cache in caches])
-    return caches
+def _priced(cache: Any) -> LayerGroup:
+    return STATELESS if cache.empty() else TRACERS[type(cache).__name__](cache)
 
 
 def _full_attention(cache: Any) -> LayerGroup:
-    per_token = sum(array.nbytes // array.shape[2] for array in (cache.keys, cache.values))
-    return LayerGroup(kind="kv", layers=(), bytes_per_token=per_token, growth_step=int(cache.step))
+    # a buffer that is concatenated grows by what is written
+    return LayerGroup(kind="kv", layers=(), bytes_per_token=_per_token(cache), growth_step=int(getattr(cache, "step", 1)))
 
 
 def _window(cache: Any) -> LayerGroup:
-    per_token = sum(array.nbytes // array.shape[2] for array in (cache.keys, cache.values))
-    window = int(cache.max_size)
-    return LayerGroup(kind="rotating", layers=(), bytes_per_token=per_token, state_bytes=per_token * window, window=window, growth_step=int(cache.step))
+    from kvlab.layers.mlx_store import window_of
+
+    per_token, window = _per_token(cache), window_of(cache)
+    return LayerGroup(
+        kind="rotating",
+        layers=(),
+        bytes_per_token=per_token,
+        state_bytes=per_token * window,
+        window=window,
+        growth_step=int(cache.step),
+        chunked=hasattr(cache, "chunk_size"),
+    )
+
+
+def _per_token(cache: Any) -> int:
+    from kvlab.layers.mlx_rows import rows_of
+
+    return sum(array.nbytes // array.shape[-2] for array in rows_of(cache))
 
 
 def _state(cache: Any) -> LayerGroup:
-    return LayerGroup(kind="recurrent", layers=(), state_bytes=sum(array.nbytes for array in cache.cache if array is not None))
+    arrays = [array for array in cache.cache if array is not None]
+    rows = [array for array in arrays if array.ndim == CONV_AXES and array.shape[1] < MOST_CONV_ROWS]
+    return LayerGroup(
+        kind="recurrent",
+        layers=(),
+        state_bytes=sum(array.nbytes for array in arrays),
+        conv_bytes_per_token=sum(array.nbytes // array.shape[1] for array in rows if array.shape[1]),
+    )
 
 
-TRACERS: dict[str, Callable[[Any], LayerGroup]] = {"KVCache": _full_attention, "RotatingKVCache": _window, "ArraysCache": _state}
+TRACERS: dict[str, Callable[[Any], LayerGroup]] = {
+    "KVCache": _full_attention,
+    "QuantizedKVCache": _full_attention,
+    "ConcatenateKVCache": _full_attention,
+    "RotatingKVCache": _window,
+    "ChunkedKVCache": _window,
+    "ArraysCache": _state,
+}
 """By name of the mlx-lm cache class: reads one traced layer's kind and price."""
+
+STATELESS = LayerGroup(kind="stateless", layers=())
+"""What a layer is whose cache object a forward leaves unfilled."""
 
 
 def _grouped(priced: Sequence[_Priced]) -> tuple[LayerGroup, ...]:
     members: dict[LayerGroup, list[int]] = {}
     for one in priced:
         members.setdefault(one.group, []).append(one.layer)
+    # layers without state have no store: last, they leave the other groups' places as they are
+    if STATELESS in members:
+        members[STATELESS] = members.pop(STATELESS)
     return tuple(
-        LayerGroup(
-            kind=group.kind,
+        dataclasses.replace(
+            group,
             layers=tuple(layers),
             bytes_per_token=group.bytes_per_token * len(layers),
             state_bytes=group.state_bytes * len(layers),
-            window=group.window,
-            growth_step=group.growth_step,
+            conv_bytes_per_token=group.conv_bytes_per_token * len(layers),
         )
         for group, layers in members.items()
     )

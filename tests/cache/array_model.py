@@ -101,6 +101,9 @@ class ArrayModel:
         self.prefill((token,))
         return self.stream[-1]
 
+    def end(self) -> None:
+        """Nothing was built in advance."""
+
     def _store(self, group: LayerGroup) -> Store:
         made = {"kv": KVCache, "draft_kv": KVCache, "rotating": lambda: RotatingKVCache(WINDOW), "recurrent": lambda: ArraysCache(2)}[group.kind]
         caches = [made() for _ in group.layers]

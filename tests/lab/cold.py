@@ -8,18 +8,20 @@ When no inherited chunk was cut in its middle the edges align, and the cold run 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
-from mlx_lm.models.cache import make_prompt_cache
 
 from kvlab.events import ChunkRan, Matched, TokenOut
 from kvlab.lab.lab import Lab
 from kvlab.lab.twin import Twin
+from kvlab.layers.mlx_rows import rows_of
 from kvlab.layers.spans import Run
 from kvlab.layers.spans_kv import SpanKVStore
+from kvlab.models import caches
 from kvlab.models.mlx_model import MLXModel
 from kvlab.policy import Policy
 from kvlab.workloads import Request
@@ -32,6 +34,8 @@ class Watched(MLXModel):
     """A model that keeps every decode's logits, and answers greedily."""
 
     seen: list[np.ndarray]
+    fresh: Callable[[Any], list[Any]] = staticmethod(caches.made)
+    """Makes the cold run's cache objects."""
 
     def decode(self, token: int) -> int:
         logits = self.logits((token,))
@@ -93,8 +97,11 @@ class Walk:
         real, twin = self.lab.cache, self.twin.cache
         for mine, theirs in zip(real.layers, twin.layers, strict=True):
             assert mine.offset == theirs.offset
-            if mine.kind == "kv":
+            if mine.kind in ("kv", "rotating"):
                 assert mine.store.capacity == theirs.store.capacity
+                assert mine.store.live_logical() == theirs.store.live_logical()
+                # the allocator may hand out a pooled buffer that is bigger than what was asked for
+                assert rows_bytes(mine.store) == theirs.store.live_retained() <= mine.store.live_retained()
         assert (real.trie.nodes, real.counted) == (twin.trie.nodes, twin.counted)
         nodes = sorted((node.start, node.end, node.counted, node.edge) for node in real.trie.walk())
         assert nodes == sorted((node.start, node.end, node.counted, node.edge) for node in twin.trie.walk())
@@ -125,17 +132,21 @@ class Walk:
         return edges, aligned
 
     def _cold(self, tokens: list[int], prompt: int, edges: list[int]) -> list[np.ndarray]:
-        caches = make_prompt_cache(self.model.net)
+        live = self.model.fresh(self.model.net)
         found: list[np.ndarray] = []
         at = 0
         for edge in edges:
-            logits = self.model.net(mx.array(tokens[at:edge])[None], cache=caches)
+            logits = self.model.net(mx.array(tokens[at:edge])[None], cache=live)
             if edge >= prompt:
                 found.append(np.array(logits[0, -1]))
             else:
-                mx.eval([cache.state for cache in caches])
+                mx.eval([cache.state for cache in live])
             at = edge
         return found
+
+
+def rows_bytes(store: Any) -> int:
+    return sum(one.nbytes for cache in store.caches for one in rows_of(cache))
 
 
 def sequence(rng: random.Random, vocabulary: int, requests: int, most: int, reply: int) -> list[Request]:

@@ -1,4 +1,4 @@
-"""Small nets with random weights, one of each layer mix: full attention, Gated-DeltaNet hybrid, sliding window, short convolution."""
+"""Small nets with random weights, one of each layer mix: Gated-DeltaNet hybrid, sliding window, chunks, short convolution; and other cache objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import mlx.core as mx
 from mlx import nn
 from mlx.utils import tree_flatten
-from mlx_lm.models import gemma3_text, lfm2, qwen3_next
+from mlx_lm.models import gemma3_text, lfm2, llama4, qwen3_next
+from mlx_lm.models.cache import ConcatenateKVCache
 
 from kvlab.models.tiny import ByteTokenizer
 
@@ -73,6 +74,38 @@ def sliding() -> nn.Module:
             )
         )
     )
+
+
+def chunked() -> nn.Module:
+    """Return three layers with chunks of `WINDOW` tokens and a full-attention layer, as llama4 mixes them."""
+    text: dict[str, Any] = {
+        "attention_bias": False,
+        "attention_chunk_size": WINDOW,
+        "head_dim": 16,
+        "hidden_act": "silu",
+        "hidden_size": 64,
+        "interleave_moe_layer_step": 2,
+        "intermediate_size": 128,
+        "intermediate_size_mlp": 128,
+        "max_position_embeddings": 4096,
+        "model_type": "llama4_text",
+        "num_attention_heads": 4,
+        "num_experts_per_tok": 1,
+        "num_hidden_layers": 4,
+        "num_key_value_heads": 2,
+        "num_local_experts": 2,
+        "rms_norm_eps": 1e-5,
+        "rope_scaling": None,
+        "rope_theta": 10000.0,
+        "use_qk_norm": True,
+        "vocab_size": 256,
+    }
+    return drawn(llama4.Model(llama4.ModelArgs.from_dict({"model_type": "llama4", "text_config": text})))
+
+
+def concatenating(net: nn.Module) -> list[Any]:
+    """Return cache objects of the class that grows by what is written."""
+    return [ConcatenateKVCache() for _ in net.layers]
 
 
 def convolution() -> nn.Module:

@@ -42,7 +42,7 @@ def test_random_sequences_on_a_small_llama(tiny: Watched, part: int) -> None:
     assert numeric > SEQUENCES / 4
 
 
-@pytest.mark.parametrize("net", [nets.hybrid, nets.sliding, nets.convolution])
+@pytest.mark.parametrize("net", [nets.hybrid, nets.sliding, nets.chunked, nets.convolution])
 def test_random_sequences_on_other_layer_kinds(net: Callable[[], nn.Module]) -> None:
     model = Watched(net.__name__, net(), nets.bytes_tokenizer(), context=4096)
     whole = model.shape.state_bytes + 10 * model.shape.bytes_per_token

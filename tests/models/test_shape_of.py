@@ -6,10 +6,16 @@ from mlx_lm.models import gemma3_text
 from mlx_lm.models.cache import KVCache, make_prompt_cache
 
 from kvlab.errors import NotAvailable
+from kvlab.lab.lab import Lab
+from kvlab.models.conformance.nets import build
 from kvlab.models.mlx_model import MLXModel
 from kvlab.models.shape_of import shape_of
 from kvlab.models.tiny import ByteTokenizer, random_llama
+from kvlab.policy import Policy
 from kvlab.shape import LayerGroup
+from kvlab.studies.conformance.configs import CONFIGS, config
+from kvlab.workloads import Request
+from tests.lab import nets
 
 
 def test_equal_layers_are_one_group_with_the_price_of_all() -> None:
@@ -54,6 +60,24 @@ def test_a_sliding_window_costs_its_window() -> None:
         LayerGroup(kind="rotating", layers=(0, 1, 3, 4), bytes_per_token=4 * token, state_bytes=4 * 8 * token, window=8),
         LayerGroup(kind="kv", layers=(2, 5), bytes_per_token=2 * token),
     )
+
+
+def test_a_chunk_costs_its_window_and_grows_by_steps() -> None:
+    # keys and values, of 2 heads of 16 numbers of 4 bytes
+    token = 2 * 2 * 16 * 4
+    assert MLXModel("chunks", nets.chunked(), ByteTokenizer()).shape.groups == (
+        LayerGroup(kind="rotating", layers=(0, 1, 2), bytes_per_token=3 * token, state_bytes=3 * token * nets.WINDOW, window=nets.WINDOW, chunked=True),
+        LayerGroup(kind="kv", layers=(3,), bytes_per_token=token),
+    )
+
+
+def test_a_layer_whose_cache_stays_unfilled_has_no_state() -> None:
+    net = build("nemotron-nas", config("nemotron-nas"), CONFIGS["nemotron-nas"])
+    model = MLXModel("without attention", net, ByteTokenizer())
+    assert [(group.kind, group.layers) for group in model.shape.groups] == [("kv", (0,)), ("stateless", (1,))]
+    assert [store.group.kind for store in model.stores] == ["kv"]
+    recording = Lab(model, Policy()).run(Request(tokens=tuple(range(1, 40)), max_new=3, ignore_stop=True), progress=False, check=True)
+    assert recording.requests["counted"].to_list() == recording.requests["predicted_counted"].to_list()
 
 
 class UnknownCache(KVCache):

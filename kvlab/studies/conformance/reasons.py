@@ -8,9 +8,7 @@ from __future__ import annotations
 WHY: dict[str, str] = {
     "bitnet": "its ternary product is a Metal kernel of mlx-lm; it needs a Mac",
     "deepseek_v41": "its cache is a class of its own (a window, compressed groups, an open one); kvlab has no layer kind for it; copies of it continue exactly",
-    "llama4": "its chunked layers keep a ChunkedKVCache, for which kvlab has no store; copies of it continue exactly",
     "muse_spark": "its attention and its experts are Metal kernels of mlx-lm; it needs a Mac",
-    "nemotron-nas": "one of its layers never fills its KVCache, and kvlab reads a layer's price off what its cache holds; copies of it continue exactly",
     "olmo": "it needs the package ai2-olmo, which kvlab does not install",
     "phi3small": "mlx-lm 0.32.2 adds a mask of true and false to the scores of its block-sparse layers, so tokens see later ones of the same piece",
     "plamo3": "mlx-lm 0.32.2 lets its windows see one token more than their cache keeps, so a token sees less once it is cached",

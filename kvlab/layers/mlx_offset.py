@@ -1,0 +1,45 @@
+"""What the `mlx` storages of layers with rows a token have in common: mlx-lm's cache objects keep their own offset, and arrays of rows."""
+
+# pyright: standard
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mlx.core as mx
+
+from kvlab.layers.mlx_rows import rows_of
+from kvlab.shape import LayerGroup
+
+
+class OffsetStore:
+    """The live buffers of `caches`, which all rest at one offset.
+
+    Attributes:
+        group: Kind, layers and prices.
+        caches: The mlx-lm objects, one a layer.
+    """
+
+    __slots__ = ("caches", "group")
+
+    def __init__(self, group: LayerGroup, caches: Sequence[Any]) -> None:
+        self.group = group
+        self.caches = list(caches)
+
+    @property
+    def offset(self) -> int:
+        """Tokens that every layer has seen."""
+        return min(cache.offset for cache in self.caches)
+
+    @property
+    def capacity(self) -> int:
+        """Rows the live buffers have room for."""
+        rows = rows_of(self.caches[0])
+        return int(rows[0].shape[-2]) if rows else 0
+
+    def wrote(self, tokens: int) -> None:
+        """The cache objects keep their own offset."""
+
+    def live_retained(self) -> int:
+        """Return the bytes of the buffers that the live contents keep alive."""
+        return int(mx.get_array_buffer_size([rows_of(cache) for cache in self.caches]))

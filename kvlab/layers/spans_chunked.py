@@ -1,0 +1,51 @@
+"""The `spans` storage of chunked windows: who wrote the rows that are held, and what the buffers would cost. No array.
+
+Invariant: rows and capacity change exactly as in mlx-lm's `ChunkedKVCache` (mlx-lm 0.32): a forward first lets go of all rows before the last
+`window` ones, then the buffer grows by whole growth steps, as a full-attention one.
+"""
+
+from __future__ import annotations
+
+from kvlab.layers.reach import goes_back
+from kvlab.layers.spans_state import SpanStateStore, State
+from kvlab.shape import LayerGroup
+
+
+class SpanChunkedStore(SpanStateStore):
+    """The live chunks of one group of layers; attributes as in `SpanStateStore`."""
+
+    __slots__ = ("_held_from",)
+
+    def __init__(self, group: LayerGroup) -> None:
+        super().__init__(group)
+        self._held_from = 0
+
+    @property
+    def first(self) -> int:
+        """The first position that a copy taken now holds: of the rows that a forward left at most the last `window`."""
+        return max(self._held_from, self.offset - self.group.window)
+
+    def put(self, data: State, offset: int) -> None:
+        """Make `data` the live state; it has seen `offset` tokens."""
+        super().put(data, offset)
+        self._held_from = offset - data.rows
+
+    def can_rewind(self, target: int) -> bool:
+        """Whether the live rows reach back far enough for `target`."""
+        return goes_back(self.group, self._held_from, self.offset, target)
+
+    def drop(self) -> None:
+        """Let the live state go; the offset becomes 0."""
+        super().drop()
+        self._held_from = 0
+
+    def _rows_after(self, tokens: int, end: int) -> int:
+        del end
+        step, room = self.group.growth_step, self._rows
+        if self.offset - self._held_from > self.group.window:
+            self._held_from = self.offset - self.group.window
+            room = self.group.window
+        held = self.offset - self._held_from
+        if held + tokens <= room:
+            return room
+        return (held if held % step else room) + -(-tokens // step) * step
