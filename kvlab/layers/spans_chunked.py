@@ -25,6 +25,11 @@ class SpanChunkedStore(SpanStateStore):
         """The first position that a copy taken now holds: of the rows that a forward left at most the last `window`."""
         return max(self._held_from, self.offset - self.group.window)
 
+    def append_each(self, tokens: int) -> None:
+        """See `tokens` more one by one."""
+        for _ in range(tokens):
+            self.append(1)
+
     def put(self, data: State, offset: int) -> None:
         """Make `data` the live state; it has seen `offset` tokens."""
         super().put(data, offset)

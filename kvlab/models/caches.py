@@ -41,9 +41,8 @@ def quantised(net: nn.Module, bits: int) -> list[Any]:
     if bits not in BITS:
         raise BadValue(what=f"keys and values of {bits} bits", why=f"a number takes {', '.join(map(str, BITS))} bits", hint="use 8, which costs least accuracy")
     caches = made(net)
-    filled: Any
     for layer, filled in enumerate(traced(net, caches)):
-        if type(filled) is KVCache and not filled.empty():
+        if type(caches[layer]) is KVCache and not filled.empty():
             caches[layer] = QuantizedKVCache(_group_of(layer, (filled.keys.shape[-1], filled.values.shape[-1])), bits)
     if not any(type(cache) is QuantizedKVCache for cache in caches):
         raise _cannot("none of its layers keeps a KVCache")
