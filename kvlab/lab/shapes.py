@@ -1,15 +1,18 @@
-"""Where the twin's shape comes from: a shipped one by name, a file, layer kinds with unit prices, or a Shape itself."""
+"""Where the twin's shape comes from: a shipped one by name, a model's config or folder, a shape's file, layer kinds with unit prices, or a Shape."""
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kvlab import shipped
-from kvlab.errors import BadValue, UnreadableInput
+from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.lab.twin import Twin
+from kvlab.models.config import Provenance, SourcedShape, shape_from_config
+from kvlab.models.config.provenance import provenance_from
 from kvlab.policy import Policy
 from kvlab.shape import LayerGroup, Shape
 
@@ -17,28 +20,43 @@ UNIT_TOKEN_BYTES = 1
 UNIT_STATE_BYTES = 10
 WHOLE_STATE = frozenset({"rotating", "recurrent"})
 
+SHAPE_FIELDS = ("name", "groups", "weights_bytes", "context", "look_ahead")
+"""What of a shape's file is the shape; the rest says where it comes from."""
 
-def open_twin(shape: Shape | str | Sequence[str], policy: Policy | None = None) -> Twin:
+
+def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], policy: Policy | None = None) -> Twin:
     """Open a twin.
 
     Args:
-        shape: A Shape, the name of a shipped one (`smollm2`), a file that `Shape.to_dict` was written to, or layer kinds in layer
-            order, which then cost 1 byte a KV token and 10 bytes a whole state.
+        shape: A Shape; the name of a shipped one (`qwen3.8-27b`); a config.json or a folder with one, of any model that mlx-lm knows; the
+            fields of a config; a file that `Shape.to_dict` was written to; or layer kinds in layer order, which then cost 1 byte a KV
+            token and 10 bytes a whole state.
         policy: The choices its cache follows; upstream main by default.
 
     Raises:
-        BadValue: no shape of that name is shipped, or a kind is unknown.
-        UnreadableInput: the file holds no shape.
+        BadValue: no shape of that name is shipped, a kind is unknown, or a field of the file cannot be used.
+        UnreadableInput: the file cannot be read, or holds neither a shape nor a config.
+        NotAvailable: the model keeps a cache that kvlab has no rules for.
     """
     if isinstance(shape, Shape):
         return Twin(shape, policy)
-    if isinstance(shape, str):
-        return Twin(read_shape(shape), policy)
-    return Twin(unit_shape(shape), policy)
+    if isinstance(shape, Mapping):
+        found = shape_from_config(dict(shape), name=str(shape.get("model_type", "config")))
+    elif isinstance(shape, str | Path):
+        found = find_shape(shape)
+    else:
+        return Twin(unit_shape(shape), policy)
+    return Twin(found.shape, policy, found.provenance)
 
 
 def unit_shape(kinds: Sequence[str]) -> Shape:
-    """Return a shape of layer kinds in layer order, at unit prices."""
+    """Return a shape of layer kinds in layer order, at unit prices.
+
+    Raises:
+        BadValue: there are none, or one is unknown.
+    """
+    if not kinds:
+        raise BadValue(what="no layer kinds were given", why="a model has at least one layer", hint='write for example ["recurrent", "kv"]')
     groups: list[LayerGroup] = []
     for kind in dict.fromkeys(kinds):
         layers = tuple(index for index, one in enumerate(kinds) if one == kind)
@@ -47,24 +65,74 @@ def unit_shape(kinds: Sequence[str]) -> Shape:
     return Shape(name="+".join(kinds), groups=tuple(groups))
 
 
-def read_shape(name: str) -> Shape:
-    """Return a shipped shape by name, or one from a file.
+def shipped_names() -> list[str]:
+    """Return the names of the shipped shapes, sorted."""
+    return sorted(one.stem for one in shipped.data("shapes").glob("*.json"))
 
-    Raises:
-        BadValue: no shape of that name is shipped.
-        UnreadableInput: the file holds no shape.
-    """
-    folder = shipped.data("shapes")
-    path = Path(name) if name.endswith(".json") else folder / f"{name}.json"
+
+def read_shape(name: str | Path) -> Shape:
+    """Return the shape that `find_shape` finds, without where it comes from."""
+    return find_shape(name).shape
+
+
+def find_shape(name: str | Path) -> SourcedShape:
+    """Return a shipped shape by name, or one from a file or folder, with where its figures come from; errors as in `open_twin`."""
+    if str(name) in shipped_names():
+        return _read(shipped.data("shapes") / f"{name}.json")
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return shape_from_config(path)
+    if path.suffix == ".json" or path.is_file():
+        return _read(path)
+    if isinstance(name, Path) or name.startswith((".", "/", "~")):
+        raise UnreadableInput(what=f"{name} cannot be read", why="there is no such file or folder", hint="give a config.json, or a folder that holds one")
+    raise _unknown(name)
+
+
+def _read(path: Path) -> SourcedShape:
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return Shape.from_dict({key: value for key, value in data.items() if key != "provenance"})
-    except FileNotFoundError:
-        known = ", ".join(sorted(one.stem for one in folder.glob("*.json")))
-        raise BadValue(
-            what=f"there is no shape {name!r}",
-            why=f"the shipped shapes are {known}",
-            hint="name one of these or give a .json file of a shape",
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UnreadableInput(what=f"{name} holds no shape", why=str(error), hint="write one with Shape.to_dict() as JSON") from None
+        data: object = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size else None
+    except (OSError, ValueError, RecursionError) as error:
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        raise UnreadableInput(what=f"{path} cannot be read", why=why, hint="give a model's config.json, or a shape's .json file") from None
+    if not isinstance(data, dict):
+        raise UnreadableInput(what=f"{path} holds no object", why="a config or a shape is an object with named values", hint="give a model's config.json")
+    fields = cast("dict[str, Any]", data)
+    return _shape(path, fields) if "groups" in fields else shape_from_config(path)
+
+
+def _shape(path: Path, data: dict[str, Any]) -> SourcedShape:
+    """Return the shape of a file that `Shape.to_dict` or `SourcedShape.to_dict` was written to."""
+    try:
+        shape = Shape.from_dict({name: data[name] for name in SHAPE_FIELDS if name in data})
+        _require_whole(shape)
+        told: Mapping[str, Provenance] = provenance_from(data.get("provenance"))
+    except KvlabError as error:
+        raise type(error)(what=f"{path}: {error.what}", why=error.why, hint=error.hint) from None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UnreadableInput(what=f"{path} holds no shape", why=f"{type(error).__name__}: {error}", hint="write one with Shape.to_dict() as JSON") from None
+    return SourcedShape(shape, told)
+
+
+def _require_whole(shape: Shape) -> None:
+    counts: dict[str, object] = {"weights_bytes": shape.weights_bytes, "context": shape.context, "look_ahead": shape.look_ahead}
+    for place, group in enumerate(shape.groups):
+        sizes = ("bytes_per_token", "state_bytes", "window", "growth_step", "conv_bytes_per_token")
+        counts |= {f"groups[{place}].{name}": getattr(group, name) for name in sizes}
+    for name, value in counts.items():
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**50:
+            raise BadValue(what=f"{name} is {value!r}", why="it is a whole number from 0 to 2^50", hint="correct the value")
+    if not shape.groups:
+        raise BadValue(what="groups is empty", why="a model has at least one layer", hint="add a group of layers")
+    if shape.look_ahead > 1:
+        raise BadValue(what=f"look_ahead is {shape.look_ahead}", why="a draft head looks 0 or 1 tokens ahead", hint="correct the value")
+
+
+def _unknown(name: str) -> BadValue:
+    names = shipped_names()
+    near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    return BadValue(
+        what=f"there is no shape {name!r}",
+        why=f"the shipped shapes are {', '.join(names)}; a config.json and a folder that holds one work for any model that mlx-lm knows",
+        hint=f"did you mean {' or '.join(near)}?" if near else "name one of these, or give a config.json",
+    )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from kvlab.cache.check import Checker
+from kvlab.display import Rich
+from kvlab.lab.outlook import Outlook, outlook
 from kvlab.lab.source import Prediction, Source
 from kvlab.lab.span_model import SpanModel
+from kvlab.models.config.provenance import Provenance
 from kvlab.policy import Policy
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
@@ -23,21 +28,31 @@ DETAILED_REQUESTS = 500
 """Longer runs of the twin that nobody watches leave out what follows from other events: a reply's tokens but the last, each move of bytes."""
 
 
-class Twin(Source):
+class Twin(Source, Rich):
     """A model from its shape alone.
 
     Attributes:
         observed: Someone reads the events of its steps; if not, none are made.
+        provenance: Where the shape's figures come from, by layer kind and by field; empty when nobody told.
     """
 
     source = "twin"
     events_source = "spans"
     has_text = False
 
-    def __init__(self, shape: Shape, policy: Policy | None = None) -> None:
+    def __init__(self, shape: Shape, policy: Policy | None = None, provenance: Mapping[str, Provenance] | None = None) -> None:
         self.observed = True
+        self.provenance = dict(provenance or {})
         self._spans = SpanModel(shape)
         super().__init__(self._spans, policy or Policy())
+
+    def __repr__(self) -> str:
+        return f"Twin({self.name})"
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """What short requests that share nothing do to its cache, under the policy that it was opened with."""
+        return outlook(lambda policy: Twin(self.shape, policy), self._default)
 
     def _fresh(self, policy: Policy, checker: Checker | None) -> Runner:
         # A new model, so that a twin's replies are the same tokens in every run.
@@ -70,7 +85,7 @@ def shadow(shape: Shape, policy: Policy) -> Prediction:
     def predict(runner: Runner, request: Request, stop: str) -> None:
         prompt, reply = runner.last
         cut = runner.cache.offset if stop == "cancelled" and not reply else request.cancel_after
-        told = Request(tokens=tuple(prompt), generated=tuple(reply), cancel_after=cut, media=request.media)
+        told = Request(tokens=tuple(prompt), generated=tuple(reply), cancel_after=cut, media=request.media, ends=tuple(runner.ends), think_s=request.think_s)
         for _ in twin.step(told):
             pass
         runner.log.append(replace(twin.closing, source="twin"))

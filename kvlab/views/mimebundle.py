@@ -1,6 +1,6 @@
 """How rich objects show themselves: text always, a PNG where there is something to draw, a widget after `%load_ext kvlab`.
 
-Invariants: no `text/html`, since a stored notebook without a kernel would show it instead of the PNG;
+Invariants: no `text/html` beside a PNG, since a stored notebook without a kernel would show it instead (a twin's card has no PNG);
 whatever goes wrong while drawing, the cell lives: the text says what failed.
 """
 
@@ -12,25 +12,29 @@ from typing import Any
 import altair as alt
 
 from kvlab.diagnose import Findings, diagnose
+from kvlab.lab import Twin
 from kvlab.recording import Moment, Recording
 from kvlab.views import live, static
 from kvlab.views.bytes_chart import bytes_chart
 from kvlab.views.bytes_text import bytes_text
 from kvlab.views.card import card
-from kvlab.views.tables import last_moment
-from kvlab.views.trie_outline import moment_chart, outline_in_time, outline_text
+from kvlab.views.dashboard.widget import dashboard
+from kvlab.views.shape_card import shape_card, shape_card_html
+from kvlab.views.trie_outline import moment_chart, outline_text
 
 Form = tuple[Callable[[], str], Callable[[], alt.TopLevelMixin] | None, Callable[[], dict[str, Any]] | None]
 """An object's text, its still chart and its widget (None: the object has no such form)."""
 
 
 def mimebundle(obj: Any) -> dict[str, Any]:
-    """Return {mime type: data} of a Recording, a Moment or Findings; of anything else its `repr`."""
+    """Return {mime type: data} of a Recording, a Moment, Findings or a Twin; of anything else its `repr`."""
     text, still, moving = _form(obj)
     failed: list[str] = []
     bundle: dict[str, Any] = {"text/plain": _attempt(text, failed) or repr(obj)}
     if still is not None and (image := _attempt(lambda: static.png(still()), failed)):
         bundle["image/png"] = image
+    if isinstance(obj, Twin) and (page := _attempt(lambda: shape_card_html(obj), failed)):
+        bundle["text/html"] = page
     if moving is not None and live.LIVE.on:
         bundle |= _attempt(moving, failed) or {}
     if failed:
@@ -50,16 +54,14 @@ def _form(obj: Any) -> Form:
         return lambda: outline_text(obj), lambda: moment_chart(obj), lambda: live.widget(moment_chart(obj))
     if isinstance(obj, Findings):
         return lambda: obj.text(figures=True), None, None
+    if isinstance(obj, Twin):
+        return lambda: shape_card(obj), None, None
     return lambda: repr(obj), None, None
 
 
 def _together(recording: Recording) -> dict[str, Any]:
-    """Return bytes and trie under one slider: one time variable drives both."""
-    at = last_moment(recording)
-    trie, stops = outline_in_time(recording, at)
-    both: Any = alt.vconcat(bytes_chart(recording, at), trie, spacing=24)
-    own = dict.fromkeys(("color", "fill", "stroke", "strokeDash", "shape"), "independent")
-    return live.widget_in_time(both.resolve_scale(**own), stops)
+    """Return the dashboard at the recording's last moment."""
+    return live.bundle(dashboard(recording))
 
 
 def _attempt(make: Callable[[], Any], failed: list[str]) -> Any:

@@ -1,0 +1,9 @@
+"""A model's shape from its config alone: the net is built lazily and traced without running it, so a model of any size costs no memory bytes to speak of."""
+
+from __future__ import annotations
+
+from kvlab.models.config.provenance import FACT as FACT
+from kvlab.models.config.provenance import GUESS as GUESS
+from kvlab.models.config.provenance import Provenance as Provenance
+from kvlab.models.config.provenance import SourcedShape as SourcedShape
+from kvlab.models.config.traced import shape_from_config as shape_from_config

@@ -1,0 +1,86 @@
+"""Which sizes a config may name. What lies outside is told before a net is built, so that no config makes kvlab work without bound.
+
+The bounds are far beyond any public model. Fields of other towers (vision, audio) are left alone: mlx-lm does not read them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kvlab.models.config.source import Config
+
+MOST_LAYERS = 1_000
+MOST_HEADS = 65_536
+MOST_WINDOW = 2**31 - 1
+MOST_SIZE = 2**24
+MOST_COUNT = 4_096
+MOST_DEPTH = 16
+
+LAYER_FIELDS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers")
+"""How architectures call their number of layers."""
+
+AT_LEAST_ONE = frozenset({*LAYER_FIELDS, "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size", "sliding_window"})
+"""Fields that are a whole number of at least 1 wherever they are given."""
+
+OTHER_TOWERS = re.compile(r"vision|audio|image|video|speech|id2label|label2id|task_specific|quantization|compression")
+NO_SIZE = re.compile(r"_ids?$|_idxs?$|_index$|token(?!s)|position|context|length|theta|base|seed|factor|scal|multiplier|beta|eps|n_ctx")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What fields of one kind may be: names that match, and the largest value."""
+
+    names: re.Pattern[str]
+    most: int
+    what: str
+
+
+BOUNDS = (
+    Bound(re.compile(r"layers?$|loops?$|depth$|^n_layer"), MOST_LAYERS, "layers"),
+    Bound(re.compile(r"window|chunk"), MOST_WINDOW, "tokens of a window"),
+    Bound(re.compile(r"_size|_dim|_rank|_inner|dim_|_state|^d_|^n_embd$|^mamba_d_|_ssm$"), MOST_SIZE, "numbers along one side"),
+    Bound(re.compile(r"heads?$|^n_head|groups?$|experts?($|_)"), MOST_HEADS, "heads, groups or experts"),
+    Bound(re.compile(r"^num_|^n_|_num$|_count$|_iters$|_kernel|_cache$|_split"), MOST_COUNT, "parts"),
+)
+"""First match wins; a number of another name is not a size that a net is built from."""
+
+
+def require_sane(config: Config) -> None:
+    """Check every size in `config`.
+
+    Raises:
+        BadValue: a size is negative, no whole number, or absurdly large; or no field gives the number of layers.
+    """
+    for place, name, value in _fields(config.data):
+        _check(config, place, name, value)
+    if not any(config.text.get(name) is not None for name in LAYER_FIELDS):
+        raise config.missing(LAYER_FIELDS[0], "a config tells how many layers the model has")
+
+
+def _fields(data: dict[str, Any], within: str = "", depth: int = 0) -> Iterator[tuple[str, str, object]]:
+    for name, value in data.items():
+        if depth > MOST_DEPTH or OTHER_TOWERS.search(name):
+            continue
+        if isinstance(value, dict):
+            yield from _fields(cast("dict[str, Any]", value), f"{within}{name}.", depth + 1)
+        else:
+            yield f"{within}{name}", name, value
+
+
+def _check(config: Config, place: str, name: str, value: object) -> None:
+    if name in AT_LEAST_ONE and value is not None and not isinstance(value, list) and (not _whole(value) or cast("int", value) < 1):
+        raise config.bad(place, value, "it is a whole number of at least 1")
+    if not isinstance(value, int | float) or isinstance(value, bool) or NO_SIZE.search(name):
+        return
+    for bound in BOUNDS:
+        if bound.names.search(name):
+            if not 0 <= value <= bound.most:
+                raise config.bad(place, value, f"at most {bound.most} {bound.what}, and not fewer than 0, make a model")
+            return
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,72 @@
+"""Reading a model's config.json: a file, or a folder that holds one. A field that cannot be used is told with the file's name and its value."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from kvlab.errors import BadValue, UnreadableInput
+
+MOST_BYTES = 32 * 2**20
+"""A bigger config.json is not read: the largest ones, with a quantisation for each tensor, take a few MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A model's config.
+
+    Attributes:
+        where: The file as errors name it.
+        data: Its fields.
+        folder: The folder it lies in, where weights may lie beside it; None when there is no folder to look at.
+    """
+
+    where: str
+    data: dict[str, Any]
+    folder: Path | None = None
+
+    @property
+    def text(self) -> dict[str, Any]:
+        """The fields of the language model: `text_config` over the others."""
+        inner = self.data.get("text_config")
+        return self.data | cast("dict[str, Any]", inner) if isinstance(inner, dict) else self.data
+
+    def bad(self, field: str, value: object, why: str, hint: str = "correct the value") -> BadValue:
+        """Return the error for a field that cannot be used."""
+        return BadValue(what=f"{self.where}: {field} is {_shown(value)}", why=why, hint=hint)
+
+    def missing(self, field: str, why: str) -> BadValue:
+        """Return the error for a field that is not there."""
+        return BadValue(what=f"{self.where}: {field} is missing", why=why, hint=f"add {field}, or give the config.json that came with the model")
+
+
+def read_config(path: Path) -> Config:
+    """Return the config in the file `path`, or in the folder `path`.
+
+    Raises:
+        UnreadableInput: there is no such file, or it holds no JSON object.
+    """
+    file = path / "config.json" if path.is_dir() else path
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise UnreadableInput(
+                what=f"{file} is {file.stat().st_size} bytes",
+                why=f"a config of more than {MOST_BYTES} bytes is not read",
+                hint="give a model's config.json",
+            )
+        data: object = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        why = "a model's folder has one" if path.is_dir() else (error.strerror or str(error))
+        raise UnreadableInput(what=f"{file} cannot be read", why=why, hint="give a config.json, or a folder that holds one") from None
+    except (ValueError, RecursionError) as error:
+        raise UnreadableInput(what=f"{file} is no JSON", why=str(error), hint="get the file anew") from None
+    if not isinstance(data, dict):
+        raise UnreadableInput(what=f"{file} holds {_shown(data)}", why="a config is an object with named values", hint="give a model's config.json")
+    return Config(where=str(file), data=cast("dict[str, Any]", data), folder=file.parent)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,129 @@
+"""From a config to a shape: the net is built lazily, its caches are made, and one small forward is traced without being run."""
+
+# pyright: standard
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvlab.models.config import weights_told
+from kvlab.models.config.drafts import draft_group, draft_layers
+from kvlab.models.config.limits import require_sane
+from kvlab.models.config.net import USUAL_TYPE, assumed, lazy_net, number_type, same_random_state, told
+from kvlab.models.config.provenance import FACT, GUESS, Provenance, SourcedShape
+from kvlab.models.config.source import Config, read_config
+from kvlab.shape import LayerGroup, Shape
+
+if TYPE_CHECKING:
+    from mlx import nn
+
+MOST_WEIGHTS = 2**50
+"""Weights of more bytes (1 PiB) are no model."""
+
+CONTEXT_FIELDS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx", "model_max_length")
+
+
+def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str | None = None) -> SourcedShape:
+    """Return the shape of the model that a config describes. No weight is read, drawn or evaluated, whatever the model's size.
+
+    Args:
+        source: A config.json, a folder that holds one, or a config's fields. Beside a config.json weights may lie: their number types and
+            their bytes are then read off their files' headers.
+        name: How the model is called; by default the folder's name.
+        dtype: The number type to count in, as if the weights were cast; by default the config's own.
+
+    Raises:
+        UnreadableInput: the file cannot be read.
+        BadValue: a field is missing or cannot be used; the error names the file, the field and its value.
+        NotAvailable: a layer's cache is of a class that kvlab has no rules for.
+    """
+    config = Config(where=name or "config", data=source) if isinstance(source, dict) else read_config(source)
+    require_sane(config)
+    found = number_type(config)
+    files = weights_told.weight_files(config) if dtype is None else []
+    with same_random_state():
+        if files:
+            net = weights_told.net_of_files(config)
+            weights = weights_told.told_by_files(net, files)
+        else:
+            net = lazy_net(config, dtype or found or USUAL_TYPE)
+            packing = weights_told.quantise(net, config)
+            weights = weights_told.told_by_index(config) or weights_told.told_by_shapes(net, config, dtype or found or USUAL_TYPE, packing)
+        groups = _groups(net, config)
+    bytes_of_weights, weights_from = weights
+    if bytes_of_weights > MOST_WEIGHTS:
+        why = f"with the other sizes the weights would take {bytes_of_weights} bytes"
+        raise config.bad("hidden_size", config.text.get("hidden_size"), why, "correct the sizes")
+    priced = _priced_by(net, config, known=bool(files or dtype or found))
+    return _with_drafts(config, _Parts(name or _name(config), groups, bytes_of_weights, weights_from, priced))
+
+
+class _Parts:
+    """What has been read so far."""
+
+    def __init__(self, name: str, groups: tuple[LayerGroup, ...], weights: int, weights_from: Provenance, priced: Provenance) -> None:
+        self.name = name
+        self.groups = groups
+        self.weights = weights
+        self.weights_from = weights_from
+        self.priced = priced
+
+
+def _groups(net: nn.Module, config: Config) -> tuple[LayerGroup, ...]:
+    from mlx_lm.models.cache import make_prompt_cache
+
+    from kvlab.models.shape_of import groups_of
+
+    with told(config):
+        groups = groups_of(net, make_prompt_cache(net), config.where, evaluate=False)
+    if not any(group.bytes_per_token or group.state_bytes for group in groups):
+        raise config.bad("model_type", config.data.get("model_type"), "no layer of that net keeps anything: there is nothing to predict", "give another model")
+    return groups
+
+
+def _priced_by(net: nn.Module, config: Config, *, known: bool) -> Provenance:
+    """Return where the layers' prices come from: a fact when the config tells all that they depend on."""
+    from importlib.metadata import version
+
+    traced = f"{config.data['model_type']} of mlx-lm {version('mlx-lm')}, traced with the fields of {Path(config.where).name}"
+    left = assumed(net, config)
+    doubts = [
+        *([f"it tells no number type, {USUAL_TYPE} is assumed"] if not known else []),
+        *([f"left to mlx-lm's defaults: {', '.join(left)}"] if left else []),
+    ]
+    return Provenance(GUESS if doubts else FACT, "; ".join([traced, *doubts]))
+
+
+def _with_drafts(config: Config, parts: _Parts) -> SourcedShape:
+    context, context_from = _context(config)
+    provenance = {group.kind: parts.priced for group in parts.groups} | {"weights_bytes": parts.weights_from, "context": context_from}
+    groups, look_ahead = parts.groups, 0
+    field, number = draft_layers(config)
+    own = 1 + max(layer for group in groups for layer in group.layers)
+    if number and own <= _told_layers(config):
+        group = draft_group(groups, number, own)
+        if group is not None:
+            groups, look_ahead = (*groups, group), 1
+            words = f"{field} = {number}; mlx-lm does not build it: at the price of a full-attention layer, for a server that drafts"
+            provenance |= {"draft_kv": Provenance(GUESS, words), "look_ahead": Provenance(GUESS, f"1, because of {field}")}
+    provenance.setdefault("look_ahead", Provenance(FACT, "no draft layers in the config"))
+    shape = Shape(name=parts.name, groups=groups, weights_bytes=parts.weights, context=context, look_ahead=look_ahead)
+    return SourcedShape(shape, provenance)
+
+
+def _told_layers(config: Config) -> int:
+    from kvlab.models.config.limits import LAYER_FIELDS
+
+    return max(int(config.text.get(name) or 0) for name in LAYER_FIELDS)
+
+
+def _context(config: Config) -> tuple[int, Provenance]:
+    for field in CONTEXT_FIELDS:
+        value = config.text.get(field)
+        if isinstance(value, int) and 0 < value < 2**40:
+            return value, Provenance(FACT, f"{field} of the config")
+    return 0, Provenance(GUESS, "not told")
+
+
+def _name(config: Config) -> str:
+    return config.folder.resolve().name if config.folder is not None and Path(config.where).name == "config.json" else Path(config.where).stem

@@ -1,0 +1,89 @@
+"""The card of a twin: what its model keeps, what short requests add, and when the budget is full; as text and as HTML, both still."""
+
+from __future__ import annotations
+
+from html import escape
+
+from kvlab.lab import Twin
+from kvlab.lab.outlook import Outlook
+from kvlab.recording.policy_words import policy_words
+from kvlab.shape import LayerGroup
+from kvlab.units import binary
+from kvlab.views import text_table
+
+KIND_WORDS = {
+    "kv": "full attention",
+    "rotating": "sliding window",
+    "recurrent": "recurrent state",
+    "stateless": "keeps nothing",
+    "draft_kv": "draft head",
+}
+"""What a layer kind is in words."""
+
+TITLES = ("kind", "layers", "a token", "a checkpoint", "window", "told by")
+
+
+def shape_card(twin: Twin) -> str:
+    """Return the card as text; every figure with its unit."""
+    lines = [f"  {name:<12}  {words}" for name, words in facts(twin)]
+    table = text_table.columns(TITLES, _rows(twin), left=(0, 5))
+    sources = [f"  {name:<13}  {told}" for name, told in twin.provenance.items()]
+    parts = [f"Twin of {twin.name}", *lines, "", *(f"  {line}" for line in table.splitlines())]
+    return "\n".join([*parts, *(["", *sources] if sources else [])])
+
+
+def shape_card_html(twin: Twin) -> str:
+    """Return the card as an HTML fragment: tables without scripts, styles of their own or links."""
+    head = "".join(f"<th>{escape(title)}</th>" for title in TITLES)
+    body = "".join("<tr>" + "".join(f"<td>{escape('-' if cell is None else str(cell))}</td>" for cell in row) + "</tr>" for row in _rows(twin))
+    lines = "".join(f"<tr><th>{escape(name)}</th><td>{escape(words)}</td></tr>" for name, words in facts(twin))
+    told = "".join(f"<li>{escape(name)}: {escape(str(one))}</li>" for name, one in twin.provenance.items())
+    sources = f"<details><summary>Where these figures come from</summary><ul>{told}</ul></details>" if told else ""
+    return f"<h4>Twin of {escape(twin.name)}</h4><table>{lines}</table><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{sources}"
+
+
+def facts(twin: Twin) -> list[tuple[str, str]]:
+    """Return the card's lines as (name, words)."""
+    shape, seen = twin.shape, twin.outlook
+    context = f", context of {shape.context:,} tokens" if shape.context else ""
+    ahead = ", a draft head that looks 1 token ahead" if shape.look_ahead else ""
+    return [
+        ("weights", f"{binary(shape.weights_bytes)}{context}{ahead}"),
+        ("a token", f"{binary(_kept_by_token(twin))} in every layer that keeps a slot a token"),
+        ("a checkpoint", f"{binary(shape.state_bytes)}, whatever its length" if shape.state_bytes else "none: every position can be restored"),
+        ("policy", policy_words(twin.policy.to_dict())),
+        ("a request", f"{seen.prompt} tokens asked, {seen.reply} replied, nothing shared but a template: {_adds(seen)}"),
+        ("the budget", _when_full(seen, shape.weights_bytes)),
+    ]
+
+
+def _adds(seen: Outlook) -> str:
+    nodes = f"{seen.nodes:g} node{'' if seen.nodes == 1 else 's'}"
+    return f"{nodes}, {binary(seen.growth)} counted" if seen.growth > 0 else f"{nodes}, no bytes that stay"
+
+
+def _when_full(seen: Outlook, weights: int) -> str:
+    if seen.full_at is None:
+        return f"{binary(seen.budget)} does not fill with such requests"
+    flat = binary(weights + seen.live + seen.budget)
+    return f"{binary(seen.budget)} is full at request {seen.full_at:,}; from then on flat at about {flat} (weights, live buffers and budget)"
+
+
+def _kept_by_token(twin: Twin) -> int:
+    return sum(group.bytes_per_token for group in twin.shape.groups if group.kind in ("kv", "draft_kv"))
+
+
+def _rows(twin: Twin) -> list[list[object]]:
+    return [_row(twin, group) for group in twin.shape.groups]
+
+
+def _row(twin: Twin, group: LayerGroup) -> list[object]:
+    told = twin.provenance.get(group.kind)
+    return [
+        KIND_WORDS[group.kind],
+        len(group.layers),
+        binary(group.bytes_per_token) if group.bytes_per_token else None,
+        binary(group.state_bytes) if group.state_bytes else None,
+        f"{group.window:,} tokens" if group.window else None,
+        told.status if told else None,
+    ]
