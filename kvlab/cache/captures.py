@@ -6,7 +6,7 @@ resume offset) to its own offset, an eager one from its node's start; every capt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kvlab.cache.media import after
@@ -19,12 +19,29 @@ if TYPE_CHECKING:
     from kvlab.cache.prefix import PrefixCache
 
 
-def capture_offsets(tokens: int, policy: Policy) -> list[int]:
-    """Return the offsets asked for in a prompt of `tokens`: every grid multiple below it, and one shortly before its end."""
-    offsets = list(range(policy.capture_grid, tokens, policy.capture_grid))
+def capture_offsets(tokens: int, policy: Policy, ends: Sequence[int] = ()) -> list[int]:
+    """Return the offsets asked for in a prompt of `tokens`: those of `capture_at` below it, and one shortly before its end.
+
+    `ends` are the offsets at which its chat messages end.
+    """
+    offsets = PLACES[policy.capture_at](tokens, policy, ends)
     if 0 < policy.capture_before_end < tokens:
         offsets.append(tokens - policy.capture_before_end)
     return offsets
+
+
+def _grid(tokens: int, policy: Policy, ends: Sequence[int]) -> list[int]:
+    del ends
+    return list(range(policy.capture_grid, tokens, policy.capture_grid))
+
+
+def _message_ends(tokens: int, policy: Policy, ends: Sequence[int]) -> list[int]:
+    del policy
+    return [end for end in ends if 0 < end < tokens]
+
+
+PLACES: dict[str, Callable[[int, Policy, Sequence[int]], list[int]]] = {"grid": _grid, "message_ends": _message_ends}
+"""By name of the choice `capture_at`: the offsets of a prompt of so many tokens at which a capture is asked for."""
 
 
 class Captures:
@@ -34,7 +51,7 @@ class Captures:
         pending: Offsets still to come, each with whether it is an explicit restore point.
     """
 
-    __slots__ = ("_base", "_cache", "_highest", "_items", "_taken", "pending")
+    __slots__ = ("_base", "_cache", "_highest", "_items", "_take", "_taken", "pending")
 
     def __init__(self, cache: PrefixCache, base: int, highest: int, items: Sequence[MediaItem]) -> None:
         self._cache = cache
@@ -42,6 +59,7 @@ class Captures:
         self._base = base
         self._highest = highest
         self._taken: list[tuple[int, bool, list[Snapshot]]] = []
+        self._take = TAKE[cache.policy.snapshots]
         self.pending: dict[int, bool] = {}
 
     def schedule(self, offsets: Iterable[int], *, user: bool) -> None:
@@ -58,19 +76,24 @@ class Captures:
         return min(self.pending, default=None)
 
     def take(self, keys: bytes) -> None:
-        """Capture all layers if they rest at a scheduled offset. Eager snapshots go onto their node at once."""
+        """Capture all layers if they rest at a scheduled offset."""
+        user = self.pending.pop(self._cache.offset, None)
+        if user is not None:
+            self._take(self, keys, user)
+
+    def hold(self, *, user: bool) -> None:
+        """Snapshot all layers, from the last capture on, and keep the snapshots until they are attached."""
         offset = self._cache.offset
-        user = self.pending.pop(offset, None)
-        if user is None:
-            return
-        if self._cache.policy.snapshots == "eager":
-            self._base = self._cache.advance(keys, offset).start
         snapshots = [layer.snapshot(self._base) for layer in self._cache.layers]
         self._taken.append((offset, user, [one for one in snapshots if one is not None]))
         self._base = offset
         self._cache.emit(Captured(end=offset))
-        if self._cache.policy.snapshots == "eager":
-            self.attach(keys)
+
+    def hold_on_node(self, keys: bytes, *, user: bool) -> None:
+        """Move the frontier to the offset, snapshot all layers from that node's start on, and attach at once."""
+        self._base = self._cache.advance(keys, self._cache.offset).start
+        self.hold(user=user)
+        self.attach(keys)
 
     def attach(self, keys: bytes) -> None:
         """Put what was captured onto nodes, moving the frontier along."""
@@ -94,3 +117,16 @@ class Captures:
     def held(self) -> int:
         """Return how many captured snapshots wait for a node."""
         return sum(len(snapshots) for _, _, snapshots in self._taken)
+
+
+def _lazily(captures: Captures, keys: bytes, user: bool) -> None:  # noqa: FBT001  a table's functions are called alike
+    del keys
+    captures.hold(user=user)
+
+
+def _eagerly(captures: Captures, keys: bytes, user: bool) -> None:  # noqa: FBT001
+    captures.hold_on_node(keys, user=user)
+
+
+TAKE: dict[str, Callable[[Captures, bytes, bool], None]] = {"lazy": _lazily, "eager": _eagerly}
+"""By name of the choice `snapshots`: how all layers are captured where they rest."""

@@ -6,10 +6,8 @@ from kvlab.errors import BadValue
 from kvlab.policy import Policy
 
 _ONLY: dict[str, tuple[str, ...]] = {
-    "capture_at": ("grid",),
     "store": ("trie",),
 }
-_MOMENTS = frozenset({"begin", "attach", "page_out", "close", "prefill"})
 
 
 def require_supported(policy: Policy) -> None:
@@ -21,8 +19,6 @@ def require_supported(policy: Policy) -> None:
     for field, names in _ONLY.items():
         if (value := getattr(policy, field)) not in names:
             raise _refused(field, value, " or ".join(names))
-    if late := policy.evict_at - _MOMENTS:
-        raise _refused("evict_at", ", ".join(sorted(late)), ", ".join(sorted(_MOMENTS)))
 
 
 def _refused(field: str, value: str, follows: str) -> BadValue:

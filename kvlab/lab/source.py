@@ -139,6 +139,13 @@ class Source:
         self._end_open_step()
         yield from self._stepped(self._ready(self.policy if policy is None else _policy(policy)), asked, _no_prediction)
 
+    def idle(self) -> list[Event]:
+        """Let an idle time pass between two requests: under `evict_at` with idle, what is over the budget goes. Return the events."""
+        self._end_open_step()
+        runner = self._ready(self.policy)
+        runner.idle()
+        return list(runner.log.drain())
+
     def cancel(self) -> None:
         """Ask the running request to stop at its next chunk or token."""
         if self._runner is not None:

@@ -13,7 +13,7 @@ from kvlab.layers.spans_state import SpanStateStore
 from kvlab.shape import LayerGroup, Shape
 from kvlab.workloads.request import Request, Sampling
 from kvlab.workloads.streams import FIRST_REPLY, Fresh
-from kvlab.workloads.text_tokens import request_tokens
+from kvlab.workloads.text_tokens import message_ends, request_tokens
 
 
 class NoText:
@@ -77,6 +77,11 @@ class SpanModel:
     def encode(self, request: Request) -> Sequence[int]:
         """Return explicit tokens as they are, text as one token a word (`kvlab.workloads.text_tokens`)."""
         return request_tokens(request)
+
+    def message_ends(self, request: Request, tokens: Sequence[int]) -> Sequence[int]:
+        """Return the offsets at which chat messages end: the request's own, or those of its messages as one token a word."""
+        del tokens
+        return request.ends or message_ends(request.messages)
 
     def decoder(self) -> NoText:
         """Return a decoder without text."""

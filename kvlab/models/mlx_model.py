@@ -14,6 +14,7 @@ from kvlab.allocator.mlx_meter import MLXMeter
 from kvlab.errors import BadValue
 from kvlab.models import sampler
 from kvlab.models.caches import made
+from kvlab.models.message_ends import message_ends
 from kvlab.models.shape_of import shape_of
 from kvlab.models.tokens import ROLES
 from kvlab.models.weights import weights_of
@@ -98,6 +99,10 @@ class MLXModel:
         tokens = self._encoded(request)
         self._check_tokens(tokens)
         return tokens
+
+    def message_ends(self, request: Request, tokens: Sequence[int]) -> Sequence[int]:
+        """Return the offsets in the prompt `tokens` at which chat messages end: the request's own, or by the chat template."""
+        return request.ends or message_ends(self.tokenizer, request.messages, tokens)
 
     def decoder(self) -> Decoder:
         """Return a new text decoder for one request."""

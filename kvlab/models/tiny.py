@@ -33,9 +33,9 @@ class ByteTokenizer:
         """Return the text's bytes."""
         return list(text.encode())
 
-    def chat(self, messages: Sequence[tuple[str, str]]) -> list[int]:
-        """Return the bytes of `role: content` lines and of `assistant: `."""
-        return self.encode("".join(f"{role}: {content}\n" for role, content in messages) + "assistant: ")
+    def chat(self, messages: Sequence[tuple[str, str]], *, reply: bool = True) -> list[int]:
+        """Return the bytes of `role: content` lines and, with `reply`, of `assistant: `."""
+        return self.encode("".join(f"{role}: {content}\n" for role, content in messages) + ("assistant: " if reply else ""))
 
     def decoder(self) -> Decoder:
         """Return a new text decoder."""

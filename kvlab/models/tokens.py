@@ -33,8 +33,8 @@ class Tokenizer(Protocol):
         """Return the token ids of plain text."""
         ...
 
-    def chat(self, messages: Sequence[tuple[str, str]]) -> list[int]:
-        """Return the token ids of (role, content) messages, ready for the assistant's reply."""
+    def chat(self, messages: Sequence[tuple[str, str]], *, reply: bool = True) -> list[int]:
+        """Return the token ids of (role, content) messages, ready for the assistant's reply; up to the last message's end without `reply`."""
         ...
 
     def decoder(self) -> Decoder:
@@ -108,8 +108,8 @@ class WrappedTokenizer:
         start = self.wrapper.bos_token
         return list(self.wrapper.encode(text, add_special_tokens=start is None or not text.startswith(start)))
 
-    def chat(self, messages: Sequence[tuple[str, str]]) -> list[int]:
-        """Return the token ids of the messages through the model's chat template.
+    def chat(self, messages: Sequence[tuple[str, str]], *, reply: bool = True) -> list[int]:
+        """Return the token ids of the messages through the model's chat template, ready for the assistant's reply unless `reply` is False.
 
         Raises:
             BadValue: the model has no chat template, or its template refuses the messages.
@@ -124,7 +124,7 @@ class WrappedTokenizer:
             )
         rendered = [{"role": role, "content": content} for role, content in messages]
         try:
-            return list(self.wrapper.apply_chat_template(rendered, tokenize=True, add_generation_prompt=True))
+            return list(self.wrapper.apply_chat_template(rendered, tokenize=True, add_generation_prompt=reply))
         except TemplateError as error:
             raise BadValue(
                 what=f"the messages with roles {', '.join(role for role, _ in messages)} cannot be rendered",

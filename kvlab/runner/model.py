@@ -61,6 +61,10 @@ class Model(Protocol):
         """
         ...
 
+    def message_ends(self, request: Request, tokens: Sequence[int]) -> Sequence[int]:
+        """Return the offsets in the prompt `tokens` at which chat messages end; () of a prompt without messages."""
+        ...
+
     def decoder(self) -> Decoder:
         """Return a new text decoder for one request."""
         ...

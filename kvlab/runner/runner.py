@@ -33,6 +33,7 @@ class Runner:
         log: Where the events are stamped.
         checker: Checks every invariant after every step; None for none.
         last: The last request's prompt and reply tokens.
+        ends: Where its chat messages end in the prompt, when the policy captures there.
         closing: Every owner's bytes after the last request closed.
     """
 
@@ -42,6 +43,7 @@ class Runner:
         self.log = log or Log()
         self.cache = PrefixCache(model.stores, policy, Ledger(model.meter, self.log.append), self.log.append, model.shape.look_ahead)
         self.last: tuple[Sequence[int], list[int]] = ([], [])
+        self.ends: Sequence[int] = ()
         self.checker = checker
         self._detailed = True
         self._requests = 0
@@ -62,12 +64,18 @@ class Runner:
         """Ask the running request to stop at its next chunk or token."""
         self._cancelled = True
 
+    def idle(self) -> None:
+        """Nothing is asked for a while: evict where the policy says so."""
+        self.cache.evict("idle")
+
     def step(self, request: Request) -> Generator[Event, None, None]:
-        """Run one request, event by event.
+        """Run one request, event by event. One that the user thought about first (`think_s`) was preceded by an idle time.
 
         Raises:
             BadValue: the prompt is empty or longer than the model's context.
         """
+        if request.think_s > 0:
+            self.idle()
         running = self._begin(request)
         try:
             yield from self._tell(running, "begin")
@@ -91,7 +99,8 @@ class Runner:
         if self.checker is not None:
             self.checker.begin(self._requests, keyed)
         session = self.cache.begin(keyed, request.media)
-        session.schedule(capture_offsets(len(tokens), self.policy))
+        self.ends = self.model.message_ends(request, tokens) if self.policy.capture_at == "message_ends" else ()
+        session.schedule(capture_offsets(len(tokens), self.policy, self.ends))
         running = Running(request, tokens, session, timing)
         self.last = (tokens, running.reply)
         return running

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kvlab.errors import BadValue
 from kvlab.workloads.request import Follow, Request
 from kvlab.workloads.streams import FIRST_RERENDERED, Fresh
-from kvlab.workloads.text_tokens import next_turn_tokens, word_tokens
+from kvlab.workloads.text_tokens import next_turn_ends, next_turn_tokens, word_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,16 @@ class Conversations:
 
     def _continued(self, request: Request, follow: Follow, last: _Turn) -> Request:
         if request.tokens:
-            return dataclasses.replace(request, tokens=(*self._before(follow, last), *request.tokens))
+            before = self._before(follow, last)
+            return dataclasses.replace(request, tokens=(*before, *request.tokens), ends=_ends(request.ends, last, len(before)))
         if last.text is not None and last.request.messages and request.messages:
             return dataclasses.replace(request, messages=(*last.request.messages, ("assistant", last.text), *request.messages))
         if last.text is not None and last.request.prompt and request.prompt:
             return dataclasses.replace(request, prompt=last.request.prompt + last.text + request.prompt)
         own = next_turn_tokens(request.messages) if request.messages else word_tokens(request.prompt)
-        return dataclasses.replace(request, tokens=self._before(follow, last) + tuple(own), messages=(), prompt="")
+        before = self._before(follow, last)
+        ends = _ends(next_turn_ends(request.messages), last, len(before))
+        return dataclasses.replace(request, tokens=before + tuple(own), messages=(), prompt="", ends=ends)
 
     def _before(self, follow: Follow, last: _Turn) -> tuple[int, ...]:
         """Return what comes before the request's own part."""
@@ -81,3 +84,8 @@ class Conversations:
         if follow.rerendered is not None:
             return last.prompt + self._fresh.take(follow.rerendered)
         return last.prompt + last.reply
+
+
+def _ends(own: Sequence[int], last: _Turn, before: int) -> tuple[int, ...]:
+    """Return where messages end in a prompt that goes on after `before` tokens: those before it, where it goes on, and its own part's."""
+    return (*(end for end in last.request.ends if end < before), before, *(before + end for end in own))

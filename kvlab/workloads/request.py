@@ -77,6 +77,7 @@ class Request:
         action: Something done instead of a request, such as `unload`; "" for a request.
         sampling: How tokens are chosen.
         media: Items among the prompt's tokens, in order.
+        ends: Offsets in `tokens` at which chat messages end, in order; those of `messages` are found by the model.
     """
 
     label: str = ""
@@ -93,6 +94,7 @@ class Request:
     action: str = ""
     sampling: Sampling = GREEDY
     media: tuple[MediaItem, ...] = ()
+    ends: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.max_new < 0:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from kvlab.workloads.request import Request
 from kvlab.workloads.streams import FIRST_STREAM
@@ -37,9 +38,19 @@ def message_tokens(messages: Iterable[tuple[str, str]]) -> list[int]:
     return tokens + word_tokens("<|assistant|>\n")
 
 
+def message_ends(messages: Iterable[tuple[str, str]]) -> list[int]:
+    """Return the offsets in `message_tokens(messages)` at which each message ends."""
+    return list(accumulate(len(word_tokens(f"<|{role}|>\n")) + len(word_tokens(f"{content}<|end|>\n")) for role, content in messages))
+
+
 def next_turn_tokens(messages: Iterable[tuple[str, str]]) -> list[int]:
     """Return the ids that follow a reply when a conversation goes on with `messages`: the reply's end, then these messages."""
     return word_tokens("<|end|>\n") + message_tokens(messages)
+
+
+def next_turn_ends(messages: Iterable[tuple[str, str]]) -> list[int]:
+    """Return the offsets in `next_turn_tokens(messages)` at which each message ends."""
+    return [len(word_tokens("<|end|>\n")) + end for end in message_ends(messages)]
 
 
 def request_tokens(request: Request) -> Sequence[int]:

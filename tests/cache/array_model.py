@@ -76,6 +76,10 @@ class ArrayModel:
         self.stream = list(request.tokens)
         return list(request.tokens)
 
+    def message_ends(self, request: Request, tokens: Sequence[int]) -> Sequence[int]:
+        del tokens
+        return request.ends
+
     def decoder(self) -> NoText:
         return NoText()
 
