@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kvlab.policy import Policy
     from kvlab.recording import Recording, load
     from kvlab.shape import LayerGroup, Shape
+    from kvlab.views.dashboard.widget import stepper
     from kvlab.views.show import show
     from kvlab.workloads import Request
 
@@ -38,6 +39,7 @@ _PLACES = {
     "load_ipython_extension": ("kvlab.notebook", "load_ipython_extension"),
     "open": ("kvlab.lab.lab", "open_lab"),
     "show": ("kvlab.views.show", "show"),
+    "stepper": ("kvlab.views.dashboard.widget", "stepper"),
     "twin": ("kvlab.lab", "open_twin"),
     "workloads": ("kvlab.workloads", ""),
 }
@@ -54,6 +56,7 @@ __all__ = [
     "load_ipython_extension",
     "open",
     "show",
+    "stepper",
     "twin",
     "workloads",
 ]

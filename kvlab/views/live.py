@@ -7,14 +7,11 @@ A stored notebook has the PNG beside the widget, so it reads without a kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, cast
 
 import altair as alt
-import polars as pl
 
 from kvlab.views import theme
-from kvlab.views.tables import moment_words
 
 
 @dataclass(slots=True)
@@ -54,35 +51,15 @@ def turn_off() -> None:
 
 def widget(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """Return a chart's widget as a mime bundle; empty while widgets are off."""
-    return _bundle(_chart(chart)) if LIVE.on else {}
-
-
-def widget_in_time(chart: alt.TopLevelMixin, stops: pl.DataFrame) -> dict[str, Any]:
-    """Return a chart with a slider over its parameter `at` as a mime bundle; empty while widgets are off.
-
-    The specification is sent once; the slider sends one number. It is ipywidgets' own: JupyterLab takes the arrow keys away from any other.
-    """
-    if not LIVE.on or not stops.height:
-        return widget(chart)
-    widgets: Any = import_module("ipywidgets")
-    drawn = _chart(chart)
-    options = list(zip(moment_words(stops), stops.get_column("seq"), strict=True))
-    slider = widgets.SelectionSlider(options=options, index=len(options) - 1, description="moment", readout=False, layout=widgets.Layout(width="520px"))
-    words = widgets.Label(options[-1][0])
-
-    def move(change: dict[str, Any]) -> None:
-        drawn.params.at = change["new"]
-        words.value = slider.label
-
-    slider.observe(move, "value")
-    return _bundle(widgets.VBox([widgets.HBox([slider, words]), drawn]))
+    return bundle(_chart(chart)) if LIVE.on else {}
 
 
 def _chart(chart: alt.TopLevelMixin) -> Any:
     return _ALTAIR.JupyterChart(chart, embed_options={"actions": False})
 
 
-def _bundle(made: Any) -> dict[str, Any]:
+def bundle(made: Any) -> dict[str, Any]:
+    """Return a widget's own part of a mime bundle."""
     # anywidget answers with a pair of data and metadata, ipywidgets with the data alone
     found = made._repr_mimebundle_()
     data = cast("dict[str, Any]", found[0] if isinstance(found, tuple) else found)

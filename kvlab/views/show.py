@@ -10,13 +10,16 @@ from kvlab.diagnose import Findings
 from kvlab.recording import Recording
 from kvlab.views.bytes_text import bytes_text
 from kvlab.views.card import card
+from kvlab.views.dashboard.widget import dashboard
 from kvlab.views.mimebundle import text_form
 from kvlab.views.spans_chart import spans_text
 from kvlab.views.trie_outline import outline_text
 
 
 def show(obj: Any, findings: Findings | None = None) -> None:
-    """Show a Recording, Moment or Findings: rich inside a notebook, else as text on standard output.
+    """Show a Recording (as a dashboard), a Moment or Findings: rich inside a notebook, else as text on standard output.
+
+    To read in Python what is chosen in a dashboard, keep it: `view = kvlab.stepper(recording)`.
 
     Args:
         obj: What to show.
@@ -24,7 +27,9 @@ def show(obj: Any, findings: Findings | None = None) -> None:
     """
     if in_notebook():
         shown: Any = import_module("IPython.display")
-        shown.display(*(item for item in (obj, findings) if item is not None))
+        # a dashboard whatever is loaded: it was asked for by name
+        first = dashboard(obj) if isinstance(obj, Recording) else obj
+        shown.display(*(item for item in (first, findings) if item is not None))
         return
     sys.stdout.write(as_text(obj, findings) + "\n")
 

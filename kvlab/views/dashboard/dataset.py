@@ -1,0 +1,292 @@
+"""Dataset: all that a page needs to draw any moment, as columns of numbers.
+
+Nodes and spans are intervals of existence ([born, died), in `seq`), so a moment is a filter and nothing is sent twice. Events are taken
+one after another, those of a recording and those of a live run alike; `delta` gives what came since the last one.
+
+Invariants: rows are only ever added, but for `died` of a version and the row of a request that is under way; -1 stands for "not
+(yet)"; whole numbers throughout but for seconds; no prompt and no answer is in it unless `texts` asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kvlab import events as ev
+from kvlab.recording import Recording
+from kvlab.recording.fold_nodes import NodeFold, NodeVersion
+from kvlab.recording.fold_spans import SpanFold, SpanVersion
+from kvlab.recording.readings import PREDICTED
+from kvlab.views.dashboard.about import About
+from kvlab.views.dashboard.sentences import sentence
+from kvlab.views.dashboard.stream import events_of
+from kvlab.views.dashboard.uses import Uses
+
+Columns = dict[str, list[Any]]
+
+STATES = ("lazy", "owned", "view")
+PHASES = ("", "load", "begin", "prefill", "attach", "decode", "close")
+
+NODES = ("node", "parent", "start", "end", "user", "request", "born", "died")
+SPANS = ("snapshot", "node", "group", "start", "end", "state", "counted", "retained", "request", "born", "died")
+FIGURES = ("weights", "live_logical", "live", "counted", "snapshots", "transient", "pool", "active", "unattributed", "peak", "budget", "nodes")
+"""The figures of a reading."""
+
+TABLES: dict[str, tuple[str, ...]] = {
+    "events": ("seq", "kind", "request", "node", "t", "told"),
+    "nodes": NODES,
+    "spans": SPANS,
+    "readings": ("seq", "request", "phase", *FIGURES),
+    "predicted": ("seq", "request", "counted", "live"),
+    "marks": ("seq", "request", "what", "start", "end", "node"),
+    "uses": ("seq", "node", "clock", "times"),
+    "wrong": ("seq", "request", "group", "start", "end", "belongs_to"),
+    "texts": ("seq", "request", "text"),
+}
+"""The tables and their columns."""
+
+MARKS = ("scheduled", "captured", "chunk_ran", "token_out", "paged_in", "paged_out", "frontier_moved", "evicted")
+"""Events whose offsets a page draws, by their number in `marks.what`."""
+
+REQUEST = (
+    "request",
+    "label",
+    "tokens",
+    "limit",
+    "matched",
+    "cached",
+    "left",
+    "reason",
+    "layer",
+    "generated",
+    "stop",
+    "ttft_s",
+    "prefill_s",
+    "decode_s",
+    "peak",
+)
+TIMES = ("began", "matched_at", "closed")
+"""Places in time (seq) of a request; `times` beside them are seconds at which its phases ended."""
+
+
+class Dataset:
+    """The tables of a run, and what was added since they were last handed over.
+
+    Attributes:
+        about: What does not change.
+        texts: Keep prompts and replies.
+        last: The last event's seq; -1 before the first.
+    """
+
+    def __init__(self, about: About, *, texts: bool = False) -> None:
+        self.about = about
+        self.texts = texts
+        self.last = -1
+        self._tables: dict[str, Columns] = {name: {column: [] for column in columns} for name, columns in TABLES.items() if name not in ("nodes", "spans")}
+        self._nodes = NodeFold()
+        self._spans = SpanFold()
+        self._uses = Uses()
+        self._kinds: dict[str, int] = {}
+        self._templates: dict[str, int] = {}
+        self._rows: dict[int, int] = {}
+        self._requests: dict[int, dict[str, Any]] = {}
+        self._touched: set[int] = set()
+        self._sent: dict[str, int] = {}
+        self._layers: dict[int, str] = {}
+        self._handlers: dict[type[ev.Event], Callable[[Any], None]] = {
+            ev.NodeBorn: self._born,
+            ev.NodeSplit: self._split,
+            ev.NodeMerged: self._merged,
+            ev.NodeRemoved: self._removed,
+            ev.SnapshotTaken: self._snapshot,
+            ev.SnapshotPlaced: self._placed,
+            ev.SnapshotOwned: self._owned,
+            ev.SnapshotClosed: self._snapshot_closed,
+            ev.BytesRead: self._read,
+            ev.RequestBegan: self._began,
+            ev.Matched: self._match,
+            ev.TokenOut: self._token,
+            ev.RequestClosed: self._closed,
+            ev.WrongPositions: self._wrong,
+        }
+
+    @property
+    def first(self) -> int:
+        """The first event's seq; -1 when there is none."""
+        seqs = self._tables["events"]["seq"]
+        return seqs[0] if seqs else -1
+
+    def take(self, events: Iterable[ev.Event]) -> None:
+        """Take the next events."""
+        for event in events:
+            self._take(event)
+
+    def whole(self) -> dict[str, Any]:
+        """Return everything there is, as JSON holds it; `delta` goes on from here."""
+        self._sent, self._touched = {}, set(self._requests)
+        self._nodes.ended.clear()
+        self._spans.ended.clear()
+        about = self.about
+        told = {"title": about.title, "policy": {name: _plain(value) for name, value in about.policy.items()}, "groups": self._groups(), "source": about.source}
+        return told | {"phases": list(PHASES), "states": list(STATES), "what": list(MARKS)} | self.delta()
+
+    def delta(self) -> dict[str, Any]:
+        """Return what came since the last call: rows to append, versions that ended, requests that changed."""
+        ended = {
+            "nodes": [[self._rows[id(one)], one.died] for one in self._nodes.ended if id(one) in self._rows],
+            "spans": [[self._rows[id(one)], one.died] for one in self._spans.ended if id(one) in self._rows],
+        }
+        self._nodes.ended.clear()
+        self._spans.ended.clear()
+        added: dict[str, Any] = {name: self._fresh(name, columns) for name, columns in self._tables.items()}
+        added["nodes"] = self._versions("nodes", self._nodes.all, NODES)
+        added["spans"] = self._versions("spans", self._spans.all, SPANS)
+        given = {
+            "add": {name: columns for name, columns in added.items() if any(columns.values())},
+            "ended": {name: pairs for name, pairs in ended.items() if pairs},
+            "requests": [self._requests[request] for request in sorted(self._touched)],
+            "kinds": self._tail("kinds", list(self._kinds)),
+            "templates": self._tail("templates", list(self._templates)),
+        }
+        self._touched = set()
+        return {name: value for name, value in given.items() if value}
+
+    def _groups(self) -> list[dict[str, Any]]:
+        known = [dict(group) for group in self.about.groups]
+        # an imported run has no shape; what its snapshots name is known all the same
+        for group in range(len(known), max(self._layers, default=-1) + 1):
+            kind = self._layers.get(group, "?")
+            known.append({"label": f"group {group} ({kind})", "kind": kind, "layers": 1, "bytes_per_token": 0, "state_bytes": 0, "window": 0, "growth_step": 0})
+        return known
+
+    def _fresh(self, name: str, columns: Columns) -> Columns:
+        start = self._sent.get(name, 0)
+        self._sent[name] = len(next(iter(columns.values())))
+        return {column: values[start:] for column, values in columns.items()}
+
+    def _tail(self, name: str, values: list[str]) -> list[str]:
+        start = self._sent.get(name, 0)
+        self._sent[name] = len(values)
+        return values[start:]
+
+    def _versions(self, name: str, versions: list[NodeVersion] | list[SpanVersion], columns: tuple[str, ...]) -> Columns:
+        start = self._sent.get(name, 0)
+        self._sent[name] = len(versions)
+        fresh = versions[start:]
+        self._rows |= {id(one): start + place for place, one in enumerate(fresh)}
+        return {column: [_number(getattr(one, column)) for one in fresh] for column in columns}
+
+    def _add(self, table: str, *values: Any) -> None:
+        for column, value in zip(self._tables[table].values(), values, strict=True):
+            column.append(value)
+
+    def _take(self, event: ev.Event) -> None:
+        self.last = event.seq
+        template, figures = sentence(event, self.about.policy)
+        told = [self._templates.setdefault(template, len(self._templates)), *figures]
+        node = getattr(event, "node", -1)
+        kind = self._kinds.setdefault(event.kind, len(self._kinds))
+        self._add("events", event.seq, kind, event.request, node, round(event.t, 4), told)
+        if event.kind in MARKS:
+            at: Any = event
+            start, end = (at.index, at.index + 1) if event.kind == "token_out" else (getattr(at, "start", 0), getattr(at, "end", 0))
+            self._add("marks", event.seq, event.request, MARKS.index(event.kind), start, end, node)
+        before = len(self._uses.rows)
+        self._uses.take(event)
+        for row in self._uses.rows[before:]:
+            self._add("uses", *row)
+        handle = self._handlers.get(type(event))
+        if handle is not None:
+            handle(event)
+
+    def _row(self, event: ev.Event) -> dict[str, Any]:
+        request = event.request
+        if request not in self._requests:
+            empty: dict[str, Any] = dict.fromkeys((*REQUEST, *TIMES), -1) | {"label": "", "reason": "", "layer": "", "stop": "", "times": {}}
+            self._requests[request] = empty | {"request": request, "began": event.seq}
+        self._touched.add(request)
+        return self._requests[request]
+
+    def _born(self, e: Any) -> None:
+        self._nodes.born(e.seq, e.request, e.node, e.parent, e.start, e.end, user=e.user)
+
+    def _split(self, e: Any) -> None:
+        self._nodes.split(e.seq, e.request, e.node, e.head, e.start, e.end)
+
+    def _merged(self, e: Any) -> None:
+        self._nodes.merged(e.seq, e.node, e.head, e.start, e.end)
+
+    def _removed(self, e: Any) -> None:
+        self._nodes.removed(e.seq, e.node)
+
+    def _snapshot(self, e: Any) -> None:
+        self._layers.setdefault(e.group, e.layer)
+        self._spans.taken(SpanVersion(e.snapshot, e.seq, None, e.group, e.layer, e.start, e.end, e.state, e.counted, e.retained, e.request))
+
+    def _placed(self, e: Any) -> None:
+        self._spans.placed(e.seq, e.snapshot, e.node)
+
+    def _owned(self, e: Any) -> None:
+        self._spans.owned(e.seq, e.snapshot, e.counted, e.retained)
+
+    def _snapshot_closed(self, e: Any) -> None:
+        self._spans.closed(e.seq, e.snapshot)
+
+    def _read(self, e: Any) -> None:
+        if e.source == PREDICTED:
+            self._add("predicted", e.seq, e.request, e.counted, e.live)
+            return
+        phase = PHASES.index(e.phase) if e.phase in PHASES else 0
+        self._add("readings", e.seq, e.request, phase, *(getattr(e, name) for name in FIGURES))
+        if e.request:
+            self._row(e)["times"][e.phase] = round(e.t, 6)
+
+    def _began(self, e: Any) -> None:
+        row = self._row(e)
+        row |= {"label": e.label, "tokens": e.tokens, "limit": e.limit, "began": e.seq}
+        row["times"]["began"] = round(e.t, 6)
+        self._text(e)
+
+    def _match(self, e: Any) -> None:
+        told = {name: getattr(e, name) for name in ("tokens", "matched", "cached", "left", "reason", "layer")}
+        self._row(e).update(told | {"matched_at": e.seq})
+
+    def _token(self, e: Any) -> None:
+        row = self._row(e)
+        row["generated"] = e.index + 1
+        row["times"].setdefault("first_token", round(e.t, 6))
+        self._text(e)
+
+    def _closed(self, e: Any) -> None:
+        seconds = {name: round(getattr(e, name), 6) for name in ("ttft_s", "prefill_s", "decode_s")}
+        row = self._row(e)
+        row |= seconds | {"generated": e.generated, "stop": e.stop, "peak": e.peak, "closed": e.seq}
+        row["times"]["closed"] = round(e.t, 6)
+
+    def _wrong(self, e: Any) -> None:
+        self._add("wrong", e.seq, e.request, e.group, e.start, e.end, e.belongs_to)
+
+    def _text(self, e: Any) -> None:
+        if self.texts and e.text:
+            self._add("texts", e.seq, e.request, e.text)
+
+
+def dataset_of(recording: Recording, *, texts: bool = False) -> Dataset:
+    """Return the dataset of a recording; its texts only when they were stored and are asked for."""
+    made = recording.manifest
+    title = f"{made.model}, {made.workload or 'no workload'}"
+    data = Dataset(About.of(title, made.policy, made.shape, made.source), texts=texts and made.stored_text)
+    data.take(events_of(recording.events, texts=data.texts))
+    return data
+
+
+def _number(value: Any) -> Any:
+    if value is None:
+        return -1
+    if isinstance(value, str):
+        return STATES.index(value)
+    return int(value)
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, set | frozenset) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

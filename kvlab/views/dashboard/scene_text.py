@@ -1,0 +1,55 @@
+"""A moment of the dashboard as text: what happened, who holds how many bytes, the trie, the snapshots and the request under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kvlab.recording import Moment, Recording
+from kvlab.units import binary
+from kvlab.views.outline_rows import outline_rows
+from kvlab.views.spans_chart import spans_text
+from kvlab.views.trie_outline import outline_text
+
+OWNERS = ("counted", "budget", "snapshots", "live", "unattributed", "pool", "active")
+
+
+def text(recording: Recording, at: int, sentence: str) -> str:
+    """Return the moment right after event `at` as text; `sentence` says what happened."""
+    if not recording.events.height:
+        return "dashboard: nothing has happened yet"
+    moment = recording.at(at)
+    parts = [
+        f"dashboard at event {at} of {recording.events.item(-1, 'seq')}, request {moment.request}",
+        f"  {sentence}",
+        "  bytes: " + (", ".join(f"{name} {binary(moment.bytes[name])}" for name in OWNERS) if moment.bytes else "none were read"),
+        "  " + request_line(recording, moment.request, at),
+        "",
+        outline_text(moment),
+        "",
+        spans_text(moment, recording.manifest.shape),
+    ]
+    return "\n".join(parts)
+
+
+def request_line(recording: Recording, request: int, at: int) -> str:
+    """Return what is known of a request at a moment: how its prompt divides, and why."""
+    if request < 1:
+        return "request: none is under way"
+    matched = recording.events.filter(kind="matched", request=request)
+    if not matched.height or matched.item(-1, "seq") > at:
+        return f"request {request}: not matched yet"
+    row: Mapping[str, Any] = matched.row(-1, named=True)
+    told = f"request {request}: {row['tokens']} tokens, matched {row['matched']}, cached {row['cached']}, left {row['left']} ({row['reason']})"
+    ended = recording.events.filter(kind="request_closed", request=request)
+    if ended.height and ended.item(-1, "seq") <= at:
+        told += f"; {ended.item(-1, 'generated')} generated, TTFT {ended.item(-1, 'ttft_s'):.3f} s"
+    return told
+
+
+def scene_lines(moment: Moment) -> str:
+    """Return the trie of a moment, a line a node: the same text as `sceneText` in page/scene.js makes of the page's dataset."""
+    return "\n".join(
+        f"{'  ' * row.depth}{'*' if row.active else '-'} #{row.node} [{row.start}, {row.end}) {row.state} {row.counted}{' user' if row.user else ''}"
+        for row in outline_rows(moment)
+    )

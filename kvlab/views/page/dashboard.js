@@ -1,0 +1,320 @@
+// The dashboard: one moment, shown by all views at once. `host` is what stands behind the page: Python, or nothing (a report).
+
+let mounted = 0;
+
+function mountDashboard(root, store, host = {}) {
+  mounted += 1;
+  const app = {
+    id: `kv${mounted}`,
+    store,
+    state: { place: 0, selected: -1, window: null, order: false, overview: false, playing: false },
+    found: null,
+    extent: () => furthest(),
+    colour: (name) => getComputedStyle(root).getPropertyValue(`--kv-${name}`).trim() || "#808080",
+    textsAt: (request, seq) => textsOf(store, request, seq),
+    select, go, hover, setWindow, goToRequest,
+  };
+  root.classList.add("kvlab");
+  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  let asked = false;
+  let ended = !host.live;
+  let timer = 0;
+  let frame = 0;
+  let last = -1;
+  let moved = null;
+  let reach = { version: -1, value: 1 };
+
+  const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+  function furthest() {
+    if (reach.version !== store.version) {
+      const ends = [...(store.tables.nodes.end ?? []), ...store.requests.map((row) => Math.max(0, row.tokens))];
+      let most = 1;
+      for (const end of ends) if (end > most) most = end;
+      reach = { version: store.version, value: most };
+    }
+    return reach.value;
+  }
+
+  const views = { outline: outlineView(app), overview: overviewView(app), spans: spansView(app), bytes: bytesView(app), requests: requestsView(app) };
+  const controls = controlsView(app, { next, back, toStart, toEnd, toggle, jump });
+  const details = h("p", { class: "kv-note kv-details", "aria-live": "polite" });
+  const tip = h("p", { class: "kv-note kv-tip" });
+  const search = h("input", { class: "kv-search", type: "search", placeholder: "node, request or label…", "aria-label": "Search nodes by number, by request, by label, or by text where texts are shown" });
+  const mode = h("button", { class: "kv-mode", "aria-pressed": "false", title: "Key: o" }, "Overview");
+  const order = h("button", { class: "kv-mode", "aria-pressed": "false", title: "Number the nodes in the order in which eviction would take them. Key: e" }, "Eviction order");
+  const trie = h("div", { class: "kv-trie" }, views.outline.element);
+  root.replaceChildren(
+    h("div", { class: "kv-title" }, store.about.title ?? ""),
+    controls.element,
+    panel("Bytes by owner", views.bytes.element, "kv-wide"),
+    panel("Trie", h("div", {}, h("div", { class: "kv-tools" }, search, mode, order), trie, tip), "kv-half"),
+    panel("Snapshots by layer", h("div", {}, views.spans.element, details), "kv-half"),
+    panel("Requests", views.requests.element, "kv-wide"),
+    legend(),
+  );
+
+  function panel(title, content, size) {
+    return h("section", { class: `kv-panel ${size}`, "aria-label": title }, h("h4", {}, title), content);
+  }
+
+  function legend() {
+    const states = ["owned", "lazy", "view", "missing"].map((state) => h("span", {}, h("i", { class: `kv-chip kv-${state}` }, LETTER[state]), state));
+    const sorts = ["restored", "recomputed", "new", "generated"].map((sort) => h("span", {}, h("i", { class: `kv-swatch kv-sort-${sort}` }), SORTS[sort]));
+    return h("p", { class: "kv-note kv-legend" }, ...states, h("span", {}, "frame = active path, ◂ frontier, ★ explicit restore point, ⚲ protected"), ...sorts,
+      h("span", {}, "keys: . , next and back · p phase · r request · space play · [ ] window · / search · o overview · e eviction order · t b q trie, time, requests"));
+  }
+
+  function show(animate) {
+    const scene = store.scene(app.state.place);
+    controls.show(scene, { ended, asked, live: host.live === true });
+    if (app.state.overview) views.overview.show(scene);
+    else views.outline.show(scene, animate);
+    views.spans.show(scene);
+    views.bytes.show(scene);
+    views.requests.show(scene);
+    showDetails(scene);
+    last = app.state.place;
+    root.dataset.seq = String(scene.seq);
+    root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
+  }
+
+  function schedule() {
+    if (frame) return;
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      const near = last >= 0 && Math.abs(app.state.place - last) <= 400 && !still() && app.state.animate;
+      show(near);
+    });
+  }
+
+  // `animate`: a step, and not a drag of the slider, in which every move would begin a new tween
+  function go(place, animate = false) {
+    const to = Math.max(0, Math.min(place, store.count - 1));
+    app.state.animate = animate;
+    app.state.place = to;
+    schedule();
+    clearTimeout(moved);
+    moved = setTimeout(() => host.moved?.(store.seqAt(app.state.place)), 150);
+  }
+
+  function select(node) {
+    app.state.selected = store.scene(app.state.place).exists(node) || node < 0 ? node : app.state.selected;
+    if (!app.state.overview) views.outline.reveal(app.state.selected);
+    host.selected?.(app.state.selected);
+    app.state.animate = false;
+    schedule();
+  }
+
+  function setWindow(window) {
+    app.state.window = window;
+    schedule();
+  }
+
+  function goToRequest(request) {
+    const row = store.requests[store.rowOfRequest.get(request)];
+    if (row) go(store.placeOf(row.began), true);
+  }
+
+  function hover(node) {
+    const scene = store.scene(app.state.place);
+    if (!scene.exists(node)) {
+      tip.textContent = "";
+      return;
+    }
+    tip.textContent = nodeWords(scene, node);
+  }
+
+  function nodeWords(scene, node) {
+    const { start, end, request, born } = scene.node(node);
+    const why = scene.protectedBy(node);
+    const rank = why ? -1 : scene.candidates().indexOf(node);
+    const use = store.use(node, scene.seq);
+    const evict = why ? `protected: ${why}` : rank >= 0 ? `eviction candidate ${rank + 1} of ${scene.candidates().length} (${scene.policy.evict_order ?? "lru"}), first: ${scene.candidates().slice(0, 3).map((one) => `#${one}`).join(", ")}` : "";
+    return `${node === 0 ? "root" : `node #${node}`} [${start}, ${end}), ${end - start} tokens, ${bytesWords(scene.counted[node])} counted; so since event ${born}${request > 0 ? `, made by request ${request}` : ""}${use.seq >= 0 ? `, last used at event ${use.seq}` : ""}; ${evict}`;
+  }
+
+  function showDetails(scene) {
+    const node = app.state.selected;
+    if (!scene.exists(node)) {
+      details.textContent = node >= 0 ? `Node #${node} does not exist at this moment.` : "Select a node to see its path and its snapshots.";
+      return;
+    }
+    const held = scene.spans(node).map((span) => `${store.about.groups[span.group]?.label ?? span.group}: ${span.state}, ${bytesWords(span.counted)} counted, ${bytesWords(span.retained)} retained`);
+    details.textContent = `${nodeWords(scene, node)}. ${held.join("; ") || "No snapshot."}`;
+  }
+
+  // Forward: in what is there, and at its end by asking the host for more.
+  function next(what = "event") {
+    const place = NEXT[what](store, app.state.place);
+    if (place >= 0 && place < store.count) {
+      go(place, true);
+      return true;
+    }
+    if (ended || asked) {
+      if (!host.live && what !== "event") go(store.count - 1, true);
+      return false;
+    }
+    asked = true;
+    schedule();
+    host.pull(what);
+    return true;
+  }
+
+  function back() {
+    go(app.state.place - 1, true);
+  }
+
+  function toStart() {
+    go(0);
+  }
+
+  function toEnd() {
+    go(store.count - 1);
+  }
+
+  function jump(name) {
+    const place = JUMPS[name](store, app.state.selected);
+    if (place >= 0) go(place, true);
+    else controls.say(`There is no moment for “${name}”.`);
+  }
+
+  function toggle() {
+    app.state.playing = !app.state.playing;
+    clearInterval(timer);
+    if (app.state.playing) {
+      if (app.state.place >= store.count - 1 && ended) go(0);
+      timer = setInterval(() => { if (!asked && !next("event")) stop(); }, still() ? 500 : controls.pace());
+    }
+    schedule();
+  }
+
+  function stop() {
+    app.state.playing = false;
+    clearInterval(timer);
+    schedule();
+  }
+
+  function toggleMode() {
+    app.state.overview = !app.state.overview;
+    mode.setAttribute("aria-pressed", String(app.state.overview));
+    trie.replaceChildren((app.state.overview ? views.overview : views.outline).element);
+    show(false);
+    (app.state.overview ? views.overview : views.outline).focus();
+  }
+
+  function toggleOrder() {
+    app.state.order = !app.state.order;
+    order.setAttribute("aria-pressed", String(app.state.order));
+    root.classList.toggle("kv-ranked", app.state.order);
+    schedule();
+  }
+
+  function find() {
+    const scene = store.scene(app.state.place);
+    const found = searched(scene, search.value);
+    app.found = new Set(found);
+    search.setAttribute("aria-description", search.value ? `${found.length} found` : "");
+    tip.textContent = search.value ? `${found.length} found${found.length ? `: ${found.slice(0, 8).map((node) => `#${node}`).join(", ")}` : ""}` : "";
+    if (found.length && !app.state.overview) views.outline.reveal(found[0]);
+    schedule();
+    return found;
+  }
+
+  function brush(edge) {
+    const seq = store.seqAt(app.state.place);
+    const window = app.state.window ?? [0, store.seqAt(store.count - 1)];
+    if (edge === "[") setWindow([seq, Math.max(seq, window[1])]);
+    else setWindow([Math.min(seq, window[0]), seq]);
+  }
+
+  mode.addEventListener("click", toggleMode);
+  order.addEventListener("click", toggleOrder);
+  search.addEventListener("input", find);
+  search.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Escape") {
+      search.value = "";
+      find();
+      views.outline.focus();
+    } else if (event.key === "Enter") {
+      const [first] = find();
+      if (first !== undefined) select(first);
+    }
+  });
+  const keys = {
+    ".": () => next("event"), ",": back, p: () => next("phase"), r: () => next("request"), " ": toggle, o: toggleMode, e: toggleOrder,
+    "/": () => search.focus(), t: () => (app.state.overview ? views.overview : views.outline).focus(), b: () => controls.focus(),
+    q: () => root.querySelector(".kv-requests").focus(),
+    "[": () => brush("["), "]": () => brush("]"), Escape: () => setWindow(null), Home: toStart, End: toEnd,
+  };
+  root.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    // a button takes the space bar, a list its letters
+    if (event.target.closest("select") || (event.key === " " && event.target.closest("button"))) return;
+    const act = keys[event.key];
+    if (!act) return;
+    act();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+
+  store.listeners.add(arrived);
+  function arrived() {
+    furthest();
+    schedule();
+  }
+
+  const sized = new ResizeObserver(() => schedule());
+  sized.observe(root);
+  const themed = new MutationObserver(() => schedule());
+  themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-name", "data-jp-theme-light", "class"] });
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", schedule);
+
+  app.state.place = host.opensAt === "end" ? Math.max(0, store.count - 1) : 0;
+  show(false);
+  return {
+    app,
+    views,
+    scene: () => store.scene(app.state.place),
+    go: (seq) => go(store.placeOf(seq), true),
+    choose: (node) => { app.state.selected = node; schedule(); },
+    // what the host answers to `pull`
+    pulled(answer) {
+      asked = false;
+      ended = answer.ended === true;
+      if (answer.error) controls.say(answer.error);
+      else go(store.count - 1, true);
+      schedule();
+    },
+    close() {
+      clearInterval(timer);
+      clearTimeout(moved);
+      cancelAnimationFrame(frame);
+      store.listeners.delete(arrived);
+      sized.disconnect();
+      themed.disconnect();
+      dark.removeEventListener("change", schedule);
+    },
+  };
+}
+
+function textsOf(store, request, seq) {
+  const { texts } = store.tables;
+  const said = [];
+  (texts.seq ?? []).forEach((at, row) => { if (at <= seq && texts.request[row] === request) said.push(texts.text[row]); });
+  return said.join("");
+}
+
+// Nodes that a search means: `#7` or `7` a node, `r3` those a request made, else words of labels (and of texts where they are shown).
+function searched(scene, words) {
+  const wanted = words.trim().toLowerCase();
+  if (!wanted) return [];
+  const number = /^#?(\d+)$/.exec(wanted);
+  if (number) return scene.exists(Number(number[1])) ? [Number(number[1])] : [];
+  const request = /^r(?:equest)?\s*(\d+)$/.exec(wanted);
+  const requests = request ? [Number(request[1])] : scene.store.requests.filter((row) => row.label.toLowerCase().includes(wanted) || textsOf(scene.store, row.request, scene.seq).toLowerCase().includes(wanted)).map((row) => row.request);
+  const found = new Set(requests);
+  return scene.alive.filter((node) => node !== 0 && found.has(scene.node(node).request)).sort((a, b) => a - b);
+}

@@ -1,0 +1,115 @@
+// Layers x token offsets along one path: what of each node's edge each layer group can restore, the live buffer, captures.
+
+// What stands where: a row a layer group and one for the live buffer, spans from left to right. The path is that of the selected node, else the active one.
+function spanRows(scene, selected) {
+  const chosen = scene.exists(selected) && selected !== 0;
+  const path = chosen ? scene.pathTo(selected) : scene.path;
+  const groups = scene.store.about.groups.map((group, number) => ({
+    group: number,
+    label: group.label,
+    kind: group.kind,
+    layers: group.layers,
+    spans: path.filter((node) => node !== 0).map((node) => {
+      const edge = scene.node(node);
+      const held = scene.spans(node).find((span) => span.group === number);
+      return held ? { ...held, node } : { node, start: edge.start, end: edge.end, state: "missing", counted: 0, retained: 0, request: edge.request, snapshot: -1 };
+    }),
+  }));
+  const waiting = scene.loose.map((row) => {
+    const { spans } = scene.store.tables;
+    return { node: -1, group: spans.group[row], start: spans.start[row], end: spans.end[row], state: scene.store.about.states[spans.state[row]] ?? "missing", counted: spans.counted[row], retained: spans.retained[row], request: spans.request[row], snapshot: spans.snapshot[row] };
+  });
+  if (!chosen) for (const span of waiting) groups[span.group]?.spans.push(span);
+  return { chosen, groups, live: liveBuffer(scene), captures: captures(scene), end: path.length ? scene.node(path.at(-1)).end : 0 };
+}
+
+// The live buffers in tokens: how far they are filled and, where one token has one price, how many they have room for.
+function liveBuffer(scene) {
+  const reading = scene.store.reading(scene.seq);
+  const { groups } = scene.store.about;
+  const price = groups.reduce((sum, group) => sum + (group.window ? 0 : group.bytes_per_token), 0);
+  const fixed = groups.reduce((sum, group) => sum + group.state_bytes, 0);
+  const offset = scene.offset();
+  const windows = groups.some((group) => group.window && group.bytes_per_token);
+  const capacity = reading && price && !windows && reading.live > fixed ? Math.floor((reading.live - fixed) / price) : 0;
+  return { offset, capacity: Math.max(offset, capacity), known: capacity > 0, bytes: reading?.live ?? 0, filled: reading?.live_logical ?? 0 };
+}
+
+function captures(scene) {
+  const taken = scene.store.marks("captured", scene.seq, scene.request).map((mark) => mark.end);
+  const asked = scene.store.marks("scheduled", scene.seq, scene.request).map((mark) => mark.end);
+  return [...new Set([...asked, ...taken])].sort((a, b) => a - b).map((at) => ({ at, taken: taken.includes(at) }));
+}
+
+const LABELS = 118;
+
+function spansView(app) {
+  const store = app.store;
+  const svg = s("svg", { class: "kv-spans", role: "img" });
+  const title = h("p", { class: "kv-note" });
+
+  function show(scene) {
+    const { chosen, groups, live, captures: marks, end } = spanRows(scene, app.state.selected);
+    const width = Math.max(260, svg.clientWidth || svg.parentElement?.clientWidth || 480);
+    const extent = Math.max(app.extent(), live.known ? Math.min(live.capacity, app.extent() * 1.25) : 0, 1);
+    const x = (token) => LABELS + ((width - LABELS - 8) * Math.min(token, extent)) / extent;
+    const parts = [];
+    let top = 20;
+    title.textContent = `${chosen ? `path to node #${app.state.selected}` : "active path"}, tokens 0 to ${end}; captures ▽ scheduled, ▼ taken`;
+    for (const mark of marks) {
+      parts.push(s("path", { d: `M${x(mark.at) - 5},4 h10 l-5,9 z`, class: mark.taken ? "kv-capture kv-taken" : "kv-capture" },
+        s("title", {}, `capture at token ${mark.at}: ${mark.taken ? "taken" : "scheduled"}`)));
+    }
+    for (const row of groups) {
+      const tall = Math.max(16, Math.min(44, 10 + row.layers));
+      parts.push(text(0, top + tall / 2 + 4, row.label));
+      parts.push(s("line", { x1: LABELS, x2: width - 8, y1: top + tall, y2: top + tall, class: "kv-rule" }));
+      for (const span of row.spans) {
+        const wide = Math.max(2, x(span.end) - x(span.start) - 1.5);
+        const drawn = s("g", { class: `kv-span kv-${span.state}`, "data-node": span.node },
+          s("rect", { x: x(span.start), y: top + 2, width: wide, height: tall - 4, rx: 2 }),
+          s("title", {}, spanWords(span, row)));
+        if (wide > 14) drawn.append(s("text", { x: x(span.start) + wide / 2, y: top + tall / 2 + 4, "text-anchor": "middle", class: "kv-letter" }, LETTER[span.state]));
+        parts.push(drawn);
+      }
+      top += tall + 6;
+    }
+    parts.push(text(0, top + 13, "live buffer"));
+    parts.push(s("g", { class: "kv-live-buffer" },
+      s("rect", { x: LABELS, y: top + 2, width: Math.max(1, x(live.capacity) - LABELS), height: 14, rx: 2, class: "kv-room" }),
+      s("rect", { x: LABELS, y: top + 2, width: Math.max(0, x(live.offset) - LABELS), height: 14, rx: 2, class: "kv-filled" }),
+      s("title", {}, liveWords(live))));
+    parts.push(s("text", { x: LABELS + 4, y: top + 30, class: "kv-small" }, liveWords(live)));
+    svg.setAttribute("height", String(top + 38));
+    svg.setAttribute("viewBox", `0 0 ${width} ${top + 38}`);
+    svg.setAttribute("aria-label", `${title.textContent}. ` + groups.map((row) => `${row.label}: ${row.spans.map((span) => `${span.start} to ${span.end} ${span.state}`).join(", ") || "nothing"}`).join("; ") + `; live buffer ${liveWords(live)}`);
+    svg.replaceChildren(...hatches(app), ...parts);
+  }
+
+  svg.addEventListener("click", (event) => {
+    const node = Number(event.target.closest(".kv-span")?.dataset.node ?? -1);
+    if (node >= 0) app.select(node);
+  });
+
+  function spanWords(span, row) {
+    const owner = span.node < 0 ? "waits for a node" : `on node #${span.node}`;
+    if (span.state === "missing") return `${row.label}: nothing kept ${owner}, tokens ${span.start} to ${span.end}`;
+    return `${row.label}: ${span.state} [${span.start}, ${span.end}) ${owner}; ${bytesWords(span.counted)} counted, ${bytesWords(span.retained)} retained; snapshot ${span.snapshot}, taken in request ${span.request} (${store.about.source || "live"})`;
+  }
+
+  function liveWords(live) {
+    return `${live.offset} tokens${live.known ? ` of room for ${live.capacity}` : ""}; ${bytesWords(live.filled)} of ${bytesWords(live.bytes)} filled`;
+  }
+
+  return { element: h("div", { class: "kv-spans-box" }, title, svg), show };
+}
+
+function text(x, y, words) {
+  return s("text", { x, y, class: "kv-small" }, words);
+}
+
+// The pattern of views: stripes, so that they are told from owned spans without colour.
+function hatches(app) {
+  return [s("defs", {}, s("pattern", { id: `${app.id}-stripes`, width: 6, height: 6, patternTransform: "rotate(45)", patternUnits: "userSpaceOnUse" },
+    s("rect", { width: 6, height: 6, class: "kv-stripe-ground" }), s("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "kv-stripe" })))];
+}
