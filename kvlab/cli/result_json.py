@@ -1,7 +1,8 @@
 """The JSON of `run`, `twin` and `check`: keys here are stable; add, do not rename. Bytes are whole bytes, `_s` are seconds.
 
-`reported_bytes` = weights + live + paged out + pool. `paged_out_bytes` is the sum over the trie's snapshots, `counted_bytes` what
-the budget sees; they differ only when the budget counts the live buffers too.
+`reported_bytes` = weights + live + paged out + pool, where what live and paged out share counts once (kvlab/diagnose/reported.py).
+`paged_out_bytes` is the sum over the trie's snapshots, `counted_bytes` what the budget sees; they differ only when the budget counts
+the live buffers too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from kvlab.diagnose import Findings
+from kvlab.diagnose.reported import reported_bytes
 from kvlab.events import Violation, WrongPositions
 from kvlab.recording import Recording
 
@@ -18,12 +20,14 @@ from kvlab.recording import Recording
 def result(recording: Recording, findings: Findings) -> dict[str, Any]:
     """Return what a run did, as JSON holds it."""
     manifest = recording.manifest
-    wrong = _wrong_positions(recording)
+    wrong, sizes = _wrong_positions(recording), reported_bytes(recording)
     return {
         "workload": manifest.workload,
         "model": manifest.model,
         "policy": manifest.policy,
-        "requests": [_request(row, manifest.policy, wrong.get(row["request"], [])) for row in recording.requests.iter_rows(named=True)],
+        "requests": [
+            _request(row, manifest.policy, wrong.get(row["request"], []), sizes.get(row["request"])) for row in recording.requests.iter_rows(named=True)
+        ],
         "violations": violations(recording),
         **findings.to_dict(),
     }
@@ -63,11 +67,10 @@ def _wrong_positions(recording: Recording) -> dict[int, list[dict[str, Any]]]:
     return found
 
 
-def _request(row: dict[str, Any], policy: dict[str, Any], wrong: list[dict[str, Any]]) -> dict[str, Any]:
+def _request(row: dict[str, Any], policy: dict[str, Any], wrong: list[dict[str, Any]], size: int | None) -> dict[str, Any]:
     was_read = row["counted"] is not None
     counts_live = policy.get("budget_counts") == "resident"
     paged_out = row["counted"] - (row["live"] if counts_live else 0) if was_read else None
-    weights = row["retained"] - row["live"] - row["snapshots"] if was_read else 0
     told = {
         "request": row["request"],
         "label": row["label"],
@@ -84,7 +87,7 @@ def _request(row: dict[str, Any], policy: dict[str, Any], wrong: list[dict[str, 
         "unattributed_bytes": row["unattributed"],
         "peak_bytes": row["peak"],
         "pool_bytes": row["pool"],
-        "reported_bytes": weights + row["live"] + paged_out + (row["pool"] or 0) if paged_out is not None else None,
+        "reported_bytes": size,
         "generated": row["generated"],
         "stop": row["stop"],
         "ttft_s": row["ttft_s"],

@@ -1,0 +1,91 @@
+"""Peak levels: the most bytes that all owners held at any moment of a request, from the events of a recording.
+
+Readings stand at the ends of phases; a merge that eviction makes inside one is not on them. Here every event is followed, and the level
+is taken whenever a snapshot is placed or bytes are read: while a merge is under way its result and its inputs are both known, but the
+arrays are joined layer by layer and each input goes as it is consumed.
+Under `lifetimes=sweep` what is closed keeps its buffers until the next sweep: after a prefill chunk, or when the request has closed.
+Invariant: a request's level is at least its highest reading of weights + live + snapshots. What a forward needs beside that
+(peak_transients.py) is not on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from kvlab.events import Allocated, BytesRead, ChunkRan, Evicted, Freed, RequestClosed, SnapshotClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken
+from kvlab.recording import Recording
+
+_MOVES = (Allocated, ChunkRan, Freed, RequestClosed, SnapshotClosed, SnapshotOwned, SnapshotTaken)
+_AT_REST = (BytesRead.kind, ChunkRan.kind, Evicted.kind, RequestClosed.kind, SnapshotPlaced.kind)
+_KINDS = [*(one.kind for one in _MOVES), *_AT_REST]
+_COLUMNS = ("kind", "request", "owner", "snapshot", "retained")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The highest level of one request. All in bytes.
+
+    Attributes:
+        request: Its number; 0 is the load.
+        weights: Of the weights.
+        live: Of the live buffers.
+        snapshots: Retained by snapshots; what they share is counted for each.
+        waiting: Of snapshots that are closed and wait for a sweep: consumed merge inputs and what they replaced.
+    """
+
+    request: int
+    weights: int
+    live: int
+    snapshots: int
+    waiting: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.weights + self.live + self.snapshots + self.waiting
+
+
+class _Owners:
+    """What every owner holds now."""
+
+    def __init__(self, *, sweeps: bool) -> None:
+        self._sweeps = sweeps
+        self._by_snapshot: dict[int, int] = {}
+        self._weights = self._live = self._snapshots = self._waiting = 0
+
+    def take(self, row: dict[str, Any]) -> None:
+        kind, retained = row["kind"], row["retained"] or 0
+        if kind in (Allocated.kind, Freed.kind):
+            if row["owner"] == "live":
+                self._live += retained if kind == Allocated.kind else -retained
+            elif row["owner"] == "weights":
+                self._weights += retained if kind == Allocated.kind else -retained
+        elif kind in (SnapshotTaken.kind, SnapshotOwned.kind):
+            self._snapshots += retained - self._by_snapshot.get(row["snapshot"], 0)
+            self._by_snapshot[row["snapshot"]] = retained
+        elif kind == SnapshotClosed.kind:
+            gone = self._by_snapshot.pop(row["snapshot"], 0)
+            self._snapshots -= gone
+            self._waiting += gone if self._sweeps else 0
+        elif kind in (ChunkRan.kind, RequestClosed.kind):
+            self._waiting = 0
+
+    def level(self, request: int) -> Level:
+        return Level(request, self._weights, self._live, self._snapshots, self._waiting)
+
+
+def levels(recording: Recording) -> tuple[Level, ...]:
+    """Return the highest level of every request that has any event, in the order of their numbers."""
+    owners = _Owners(sweeps=recording.manifest.policy.get("lifetimes") == "sweep")
+    highest: dict[int, Level] = {}
+    rows = recording.events.filter(pl.col("kind").is_in(_KINDS) & pl.col("source").ne_missing("twin")).select(_COLUMNS)
+    for row in rows.iter_rows(named=True):
+        if row["kind"] in _AT_REST:
+            now, known = owners.level(row["request"]), highest.get(row["request"])
+            if known is None or now.total > known.total:
+                highest[row["request"]] = now
+        owners.take(row)
+    return tuple(highest[request] for request in sorted(highest))
