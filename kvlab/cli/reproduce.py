@@ -7,25 +7,61 @@ from pathlib import Path
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
+from kvlab.errors import BadValue
 
 NAME = "reproduce"
-ABOUT = "make a published table again: published, now, difference, verdict; `conformance` asks the caches of every mlx-lm architecture (under 5 minutes)"
-EXAMPLE = "kvlab reproduce conformance\nkvlab reproduce conformance --only lfm2 --only gemma3 --json\nkvlab reproduce conformance --out conformance.json"
+ABOUT = (
+    "make published experiments again: published, ours, difference, verdict, a row a figure (seconds); "
+    "`conformance` asks the caches of every mlx-lm architecture (under 5 minutes)"
+)
+EXAMPLE = "kvlab reproduce\nkvlab reproduce B\nkvlab reproduce D4 --json\nkvlab reproduce conformance --only lfm2 --only gemma3 --out conformance.json"
 
-NAMES = ("conformance",)
-"""What can be reproduced."""
+CONFORMANCE = "conformance"
+"""The one that runs nets instead of the twin."""
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", nargs="?", metavar="NAME", choices=NAMES, default=NAMES[0], help=f"{', '.join(NAMES)} (default: all there is)")
-    parser.add_argument("--only", metavar="ROW", action="append", default=[], help="make only this row, such as one architecture; may be repeated")
-    parser.add_argument("--out", metavar="FILE", help="write the table made now to this file (JSON)")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help=f"an experiment (A1, A2, A3, B, D4, D7, D9), a letter for all of its experiments, an issue (17783, 17924, 18267), states, or {CONFORMANCE} "
+        f"(default: all but {CONFORMANCE})",
+    )
+    parser.add_argument("--only", metavar="ROW", action="append", default=[], help=f"{CONFORMANCE}: ask only this architecture; may be repeated")
+    parser.add_argument("--out", metavar="FILE", help=f"{CONFORMANCE}: write the table made now to this file (JSON)")
     arguments.as_json(parser)
 
 
 def run(args: Arguments) -> int:
-    """Make the table and print it beside the published one; 1 when a row differs."""
+    """Make it and print it beside what was published; 1 when a row differs."""
+    return _conformance(args) if args.name == CONFORMANCE else _published(args)
+
+
+def _published(args: Arguments) -> int:
+    from tqdm.auto import tqdm
+
+    from kvlab.studies import reproduce
+
+    for flag, given in (("--only", args.only), ("--out", args.out)):
+        if given:
+            raise BadValue(
+                what=f"{flag} was given with {args.name or 'all experiments'}",
+                why=f"it belongs to {CONFORMANCE}",
+                hint=f"write kvlab reproduce {CONFORMANCE} {flag} ..., or leave it out",
+            )
+    names = reproduce.wanted(args.name)
+    with tqdm(total=len(names), desc="reproduce", unit="experiment", disable=not arguments.shows_progress(args)) as bar:
+        seen = reproduce.reproduce(names, bar.update)
+    if args.json:
+        arguments.print_json(seen.to_dict())
+    else:
+        print(seen)
+    return 0 if seen.agrees else 1
+
+
+def _conformance(args: Arguments) -> int:
     from tqdm.auto import tqdm
 
     from kvlab.studies import conformance

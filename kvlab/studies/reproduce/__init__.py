@@ -1,0 +1,56 @@
+"""Published experiments made again on the twin: a row a published figure, with ours, the difference and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kvlab.studies.reproduce import cold_ladder, growth, merges, pool, rate, restores, states, turns
+from kvlab.studies.reproduce.published import Experiment, experiment, unknown
+from kvlab.studies.reproduce.result import Made, Part, Reproduction
+
+__all__ = ["MAKERS", "Reproduction", "reproduce", "wanted"]
+
+MAKERS: dict[str, Callable[[Experiment], Made]] = {
+    "A1": growth.fifteen,
+    "A2": growth.sixty,
+    "A3": growth.agent,
+    "B": cold_ladder.make,
+    "D4": turns.table,
+    "D7": merges.make,
+    "D9": pool.make,
+    "17783": turns.gemma,
+    "17924": rate.make,
+    "18267": restores.make,
+    "states": states.make,
+}
+"""What makes each experiment, by its name, in the order in which they are shown."""
+
+
+def wanted(name: str | None) -> tuple[str, ...]:
+    """Return the experiments that a name stands for: itself, all without one, and a letter (`A`) those that begin with it.
+
+    Raises:
+        BadValue: there is none of that name.
+    """
+    if name is None:
+        return tuple(MAKERS)
+    asked = name.lower().removeprefix("#")
+    found = tuple(one for one in MAKERS if one.lower() == asked) or tuple(one for one in MAKERS if asked.isalpha() and one[:-1].lower() == asked)
+    if not found:
+        raise unknown(name, (*MAKERS, "conformance"))
+    return found
+
+
+def reproduce(names: Iterable[str], each: Callable[[], object] = lambda: None) -> Reproduction:
+    """Make the named experiments again. `each` is called after every one.
+
+    Raises:
+        BadValue: there is no experiment of that name.
+        UnreadableInput: the published figures are damaged.
+    """
+    parts: list[Part] = []
+    for name in names:
+        published = experiment(name)
+        parts.append(Part.of(published, MAKERS[name](published)))
+        each()
+    return Reproduction(tuple(parts))

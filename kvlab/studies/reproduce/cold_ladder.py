@@ -1,0 +1,104 @@
+"""B (#16698): a ladder of cold prompts on qwen3.6:35b under v0.30.8, whose captures pin the forward's buffer; and what was said to help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvlab.diagnose.peak_fit import PeakFit, fit
+from kvlab.diagnose.peak_levels import levels
+from kvlab.diagnose.peak_transients import growth, scores
+from kvlab.policy import Policy
+from kvlab.recording import Recording
+from kvlab.studies.reproduce.models import hybrid35
+from kvlab.studies.reproduce.published import Experiment
+from kvlab.studies.reproduce.result import Aside, Made
+from kvlab.studies.reproduce.run import held, run
+from kvlab.studies.reproduce.scenes import LADDER, ladder
+from kvlab.units import GB, GIB
+
+FITTED = 5
+"""Rows on which the two constants are fitted."""
+
+HEADS = 16
+"""Query heads of an attention layer."""
+
+REMEDIES: dict[str, dict[str, Any]] = {
+    "as v0.30.8 was": {},
+    "evict at close": {"evict_at": "begin,attach,page_out,close"},
+    "prune a complete miss": {"on_miss": "prune"},
+    "budget sees live buffers too": {"budget_counts": "resident"},
+    "budget of 2 GiB": {"budget_bytes": "2GiB"},
+    "captures copied (what was done)": {"capture_as": "compact"},
+}
+"""What the thread discussed, as choices on top of v0.30.8."""
+
+
+def make(experiment: Experiment) -> Made:
+    """Predict the peaks, and compare the remedies on the same ladder."""
+    peaks = [experiment.value(f"peak_{tokens}") * GIB for tokens in LADDER]
+    before = run(hybrid35(), ladder(), Policy.ollama("0.30.8"))
+    known = fit(_levels(before)[: len(LADDER)], LADDER, peaks, FITTED)
+    predicted = [known.peak(level, tokens) / GIB for level, tokens in zip(_levels(before), LADDER, strict=False)]
+    figures: dict[str, float | None] = {f"peak_{tokens}": peak for tokens, peak in zip(LADDER, predicted, strict=True)}
+    kept = [(one + known.base) / GB for one in held(before)]
+    figures |= {
+        "flat_0_30_7": held(run(hybrid35(), ladder(), Policy.ollama("0.30.7")))[-1] / GB,
+        "rss_fresh": (hybrid35().weights_bytes + known.base) / GB,
+        "rss_after_64k": kept[5],
+        "rss_b2": known.peak(_levels(before)[7], LADDER[-1]) / GB,
+        "rss_idle": kept[7],
+    }
+    return Made(figures, (_constants(known), _residuals(known, peaks), _without(peaks), _remedies(known)))
+
+
+def _levels(recording: Recording) -> list[int]:
+    return [one.total for one in levels(recording) if one.request]
+
+
+def _constants(known: PeakFit) -> Aside:
+    chunk = Policy().prefill_chunk
+    full = next(group for group in hybrid35().groups if group.kind == "kv")
+    rows = (
+        ("base", f"{known.base / GIB:+.3f} GiB", "beside weights of 20.5 GiB: their true size and fixed workspace"),
+        ("per_token", f"{known.per_token:,.0f} B", "workspace of a prefill for every token of context"),
+        ("  at least", f"{growth(full, 1):,} B", "one layer's old buffer beside the new one while it grows"),
+        ("  at most", f"{scores(HEADS, chunk, 1):,} B", f"scores of one layer: {HEADS} heads x {chunk} tokens x 2 bytes"),
+    )
+    return Aside("two constants, least squares on the first five peaks", ("constant", "value", "meaning"), rows)
+
+
+def _residuals(known: PeakFit, peaks: list[float]) -> Aside:
+    rows = tuple(
+        (f"{tokens:,}", f"{peak / GIB:.2f}", f"{left / GIB:+.3f}", f"{100 * share:+.2f}", "fitted" if place < FITTED else "predicted")
+        for place, (tokens, peak, left, share) in enumerate(zip(LADDER, peaks, known.residuals, known.shares, strict=True))
+    )
+    return Aside("residuals", ("prompt, tokens", "published, GiB", "ours - published", "%", ""), rows)
+
+
+def _without(peaks: list[float]) -> Aside:
+    copied = run(hybrid35(), ladder(), Policy.ollama("0.30.8").replace(capture_as="compact"))
+    others = {
+        "what v0.30.8 pins": _levels(run(hybrid35(), ladder(), Policy.ollama("0.30.8"))),
+        "the same, nothing pinned": _levels(copied),
+        "a straight line, no rules": [0] * len(peaks),
+    }
+    rows: list[tuple[object, ...]] = []
+    for name, level in others.items():
+        known = fit(level[: len(LADDER)], LADDER, peaks, FITTED)
+        rows.append((name, f"{known.per_token:,.0f}", *(f"{100 * share:+.2f}" for share in known.shares[FITTED:])))
+    title = "what the 3 % bar is worth: other levels, fitted alike. Without what is pinned, per_token is past what scores can take"
+    return Aside(title, ("level", "per_token, B", "65,536: %", "131,072: %"), tuple(rows))
+
+
+def _remedies(known: PeakFit) -> Aside:
+    rows: list[tuple[object, ...]] = []
+    for name, choices in REMEDIES.items():
+        recording = run(hybrid35(), ladder(), Policy.ollama("0.30.8").replace(**choices))
+        last = recording.requests.row(-1, named=True)
+        peak = [known.peak(_levels(recording)[place], LADDER[-1]) / GIB for place in (6, 7)]
+        paged_out = last["counted"] - (last["live"] if recording.manifest.policy["budget_counts"] == "resident" else 0)
+        sizes = (*peak, last["retained"] / GIB, paged_out / GIB, (last["snapshots"] - paged_out) / GIB)
+        rows.append((name, *(f"{one:.2f}" for one in sizes), last["nodes"]))
+    columns = ("remedy", "peak of 131,072", "peak of one more", "held idle", "paged out", "pinned", "nodes")
+    title = "remedies that were discussed, on the same ladder, GiB (a small budget takes a long branch node by node: what its merges consume waits for a sweep)"
+    return Aside(title, columns, tuple(rows))

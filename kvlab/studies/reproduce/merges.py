@@ -1,0 +1,40 @@
+"""D7: what merges consume is held until the next sweep, or goes as it is consumed (qwen3.8:27b, a second 84k-token prompt)."""
+
+from __future__ import annotations
+
+from kvlab.diagnose.peak_levels import Level, levels
+from kvlab.policy import Policy
+from kvlab.studies.reproduce import scenes
+from kvlab.studies.reproduce.models import hybrid27
+from kvlab.studies.reproduce.published import Experiment
+from kvlab.studies.reproduce.result import Aside, Made
+from kvlab.studies.reproduce.run import run
+from kvlab.units import GB
+
+VERSION = "0.33.0"
+"""The rules around the change: the last release with sweeps."""
+
+
+def make(experiment: Experiment) -> Made:
+    """Run the two prompts in both arms."""
+    del experiment
+    arms = {name: _levels(name) for name in ("sweep", "scopes")}
+    sweep, scopes = (arms[name][1] for name in ("sweep", "scopes"))
+    figures = {
+        "ratio": sweep.total / scopes.total,
+        "peak_sweep": sweep.total / GB,
+        "peak_scopes": scopes.total / GB,
+        "held_copies": (sweep.total - scopes.total) / GB,
+        "cold_path": (arms["sweep"][0].total - arms["scopes"][0].total) / GB,
+    }
+    rows = tuple(
+        (f"{name}, prompt {place + 1}", *(f"{one / GB:.2f}" for one in (level.weights, level.live, level.snapshots, level.waiting, level.total)))
+        for name, both in arms.items()
+        for place, level in enumerate(both)
+    )
+    return Made(figures, (Aside("the highest level, GB", ("arm", "weights", "live", "snapshots", "waiting for a sweep", "all"), rows),))
+
+
+def _levels(lifetimes: str) -> list[Level]:
+    policy = Policy.ollama(VERSION).replace(lifetimes=lifetimes)
+    return [one for one in levels(run(hybrid27(), scenes.cold((scenes.LONG, scenes.LONG)), policy)) if one.request]

@@ -1,0 +1,129 @@
+"""What `kvlab reproduce` hands back: rows, tables beside them, and the count of verdicts; as text and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvlab.studies.reproduce.published import VERDICTS, Experiment
+from kvlab.studies.reproduce.row import Row, judge
+from kvlab.views import text_table
+
+WIDTH = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A table beside the rows: constants and residuals, remedies. Its cells are text or plain numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+    def __str__(self) -> str:
+        return f"{self.title}\n{textwrap.indent(text_table.columns(self.columns, self.rows), '  ')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One experiment made again: our figures by id, each in its figure's unit, and tables beside them."""
+
+    figures: Mapping[str, float | None]
+    asides: tuple[Aside, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One experiment: what was published and what was made."""
+
+    experiment: Experiment
+    rows: tuple[Row, ...]
+    asides: tuple[Aside, ...] = field(default=())
+
+    @classmethod
+    def of(cls, experiment: Experiment, made: Made) -> Part:
+        """Hold what was made against what was published."""
+        rows = tuple(judge(experiment, figure, made.figures.get(figure.id)) for figure in experiment.figures)
+        return cls(experiment, rows, made.asides)
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """All experiments that were asked for."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows, in order."""
+        return tuple(row for part in self.parts for row in part.rows)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every row that is expected to be exact or within is."""
+        return all(row.agrees for row in self.rows)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many rows have each verdict."""
+        return {verdict: sum(row.verdict == verdict for row in self.rows) for verdict in VERDICTS}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return rows, tables and counts as JSON holds them."""
+        asides = [
+            {"experiment": part.experiment.name, "title": one.title, "rows": [dict(zip(one.columns, row, strict=True)) for row in one.rows]}
+            for part in self.parts
+            for one in part.asides
+        ]
+        return {"rows": [row.to_dict() for row in self.rows], "tables": asides, "verdicts": self.counts(), "agrees": self.agrees}
+
+    def __str__(self) -> str:
+        return "\n\n".join([*(_part_text(part) for part in self.parts), self._last_line()])
+
+    def _last_line(self) -> str:
+        told = ", ".join(f"{count} {verdict}" for verdict, count in self.counts().items())
+        differing = [f"{row.experiment} {row.figure.id}" for row in self.rows if not row.agrees]
+        return f"{len(self.rows)} rows: {told}; " + (f"not as expected: {', '.join(differing)}" if differing else "all as expected")
+
+
+def _part_text(part: Part) -> str:
+    experiment = part.experiment
+    cells = [(row.figure.figure, row.figure.text, _ours(row), _difference(row), row.verdict) for row in part.rows]
+    told = [
+        f"{experiment.name} ({experiment.source}): {experiment.about}",
+        textwrap.indent(text_table.columns(("figure", "published", "ours", "difference", "verdict"), cells, left=(0, 4)), "  "),
+    ]
+    told += _lines("tolerance", part.rows, [f"{row.figure.margin}: {row.figure.reason}" if row.figure.margin else "" for row in part.rows])
+    told += _lines("note", part.rows, [row.figure.note for row in part.rows])
+    return "\n".join([*told, *(textwrap.indent(str(one), "  ") for one in part.asides)])
+
+
+def _lines(word: str, rows: Sequence[Row], texts: Sequence[str]) -> list[str]:
+    """Return a paragraph for each text, said once for all rows that share it."""
+    by_text: dict[str, list[str]] = {}
+    for row, text in zip(rows, texts, strict=True):
+        if text:
+            by_text.setdefault(text, []).append(row.figure.figure)
+    return [
+        textwrap.fill(
+            f"{word}, {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {text}", WIDTH, initial_indent="  ", subsequent_indent="    "
+        )
+        for text, names in by_text.items()
+    ]
+
+
+def _ours(row: Row) -> str | None:
+    if row.ours is None:
+        return None
+    decimals = row.figure.decimals + (0 if row.verdict == "exact" else 1) if not row.figure.cut else 2
+    return f"{row.ours:.{decimals}f} {row.figure.unit}".rstrip()
+
+
+def _difference(row: Row) -> str | None:
+    difference = row.difference
+    if difference is None:
+        return None
+    if row.figure.cut and row.verdict == "exact":
+        return "0"
+    return "0" if abs(difference) < 0.5 * 10 ** -(row.figure.decimals + 1) else f"{difference:+.{row.figure.decimals + 1}f}"

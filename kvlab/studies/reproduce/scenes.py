@@ -1,0 +1,80 @@
+"""The workloads of the published experiments as requests of token ids; lengths that a report does not give stand here by name.
+
+Invariant: the same call gives the same tokens.
+"""
+
+from __future__ import annotations
+
+from kvlab.workloads import Follow, Request, Workload
+from kvlab.workloads.streams import Fresh, NamedStreams
+
+TEMPLATE = 18
+"""Tokens with which a chat template begins every prompt."""
+
+QUESTION = 20
+"""Tokens of a one-line question; any number below a few hundred gives the same sizes, since a state is whole."""
+
+TOOLS = 18_573
+"""Tokens of system prompt and tools that matched (of a prompt of 18,583)."""
+
+TOOL_RESULT = 800
+"""Tokens of a tool's result in the agent session; the report does not say."""
+
+AGENT_CALLS = 9
+SHORT_PROMPT = 1_300
+"""Tokens of a short prompt of #17924, fitted to its rate: the report does not say."""
+
+CHAT_SYSTEM, CHAT_QUESTION, CHAT_REPLY, CHAT_NEXT = 45, 28, 24, 31
+"""Tokens of the 50-turn chat: before the first question, of it, of a reply, and of what a later turn adds once the reply is rendered anew."""
+
+LADDER = (1024, 4096, 8192, 16384, 32768, 65536, 131072)
+LONG = 84_000
+
+
+def unrelated(count: int) -> Workload:
+    """Return `count` one-line questions behind the same template."""
+    fresh, streams = Fresh(), NamedStreams()
+    return Workload("unrelated", tuple(_request(streams.first("template", TEMPLATE) + fresh.take(QUESTION), 5) for _ in range(count)))
+
+
+def agent_then_single(singles: int = 15, tool_result: int = TOOL_RESULT) -> Workload:
+    """Return an agent session behind system prompt and tools, then `singles` requests that share only these."""
+    fresh, tools = Fresh(), NamedStreams().first("tools", TOOLS)
+    calls = [_request(tools + fresh.take(60), 80, chat="agent")]
+    calls += [_request(fresh.take(tool_result), 80, chat="agent", follow=Follow(drop_tail=1)) for _ in range(AGENT_CALLS - 1)]
+    return Workload("agent then single", (*calls, *(_request(tools + fresh.take(10), 5) for _ in range(singles))))
+
+
+def chat(turns: int) -> Workload:
+    """Return one conversation of `turns` short questions whose replies come back rendered anew."""
+    fresh, system = Fresh(), NamedStreams().first("system", CHAT_SYSTEM)
+    first = _request(system + fresh.take(CHAT_QUESTION), CHAT_REPLY, chat="chat")
+    later = (_request(fresh.take(CHAT_NEXT), CHAT_REPLY, chat="chat", follow=Follow(drop_tail=1)) for _ in range(turns - 1))
+    return Workload("chat", (first, *later))
+
+
+def ladder() -> Workload:
+    """Return the ladder of cold prompts and one more of the longest."""
+    return cold((*LADDER, LADDER[-1]))
+
+
+def cold(lengths: tuple[int, ...]) -> Workload:
+    """Return prompts that share nothing."""
+    fresh = Fresh()
+    return Workload("cold", tuple(_request(fresh.take(tokens), 16) for tokens in lengths))
+
+
+def short_prompts(count: int) -> Workload:
+    """Return `count` short unrelated prompts behind the same template."""
+    fresh, streams = Fresh(), NamedStreams()
+    return Workload("short prompts", tuple(_request(streams.first("template", TEMPLATE) + fresh.take(SHORT_PROMPT), 16) for _ in range(count)))
+
+
+def follow_up(matched: int, total: int, first_own: int = 30) -> Workload:
+    """Return a cold prompt and one of `total` tokens that agrees with it so that `matched` tokens match with a look-ahead of 1."""
+    fresh, shared = Fresh(), NamedStreams().first("shared", matched + 1)
+    return Workload("follow-up", (_request(shared + fresh.take(first_own), 40), _request(shared + fresh.take(total - len(shared)), 40)))
+
+
+def _request(tokens: tuple[int, ...], reply: int, *, chat: str = "", follow: Follow | None = None) -> Request:
+    return Request(tokens=tokens, max_new=reply, ignore_stop=True, chat=chat, follow=follow)

@@ -1,0 +1,41 @@
+"""D4 (PR#18353) and #17783: long conversations, with the active path exempt from eviction and without."""
+
+from __future__ import annotations
+
+from kvlab.policy import Policy
+from kvlab.studies.reproduce import scenes
+from kvlab.studies.reproduce.models import hybrid27, sliding31
+from kvlab.studies.reproduce.published import Experiment
+from kvlab.studies.reproduce.result import Made
+from kvlab.studies.reproduce.run import run, sizes
+from kvlab.units import GB, GIB, MIB
+
+TURNS = (11, 21, 31, 41, 50)
+ARMS = {"before": "active_path", "after": "frontier_and_branches"}
+GEMMA_TURNS = 63
+
+
+def table(experiment: Experiment) -> Made:
+    """D4: both arms of the table, and gemma4's growth per turn."""
+    del experiment
+    figures: dict[str, float | None] = {}
+    for arm, protect in ARMS.items():
+        recording = run(hybrid27(), scenes.chat(TURNS[-1]), Policy(protect=protect))
+        after = sizes(recording)
+        for turn in TURNS:
+            row = recording.requests.row(turn - 1, named=True)
+            figures |= {
+                f"{arm}_{turn}_paged_out": row["counted"] / GIB,
+                f"{arm}_{turn}_nodes": row["nodes"],
+                f"{arm}_{turn}_reported": after[turn - 1] / GIB,
+            }
+    counted = run(sliding31(), scenes.chat(GEMMA_TURNS), Policy(protect="active_path")).requests["counted"]
+    figures["gemma4_per_turn"] = (counted[-1] - counted[-2]) / MIB
+    return Made(figures)
+
+
+def gemma(experiment: Experiment) -> Made:
+    """#17783: SIZE over the turns of one conversation."""
+    del experiment
+    after = sizes(run(sliding31(), scenes.chat(10), Policy.ollama("0.32.4")))
+    return Made({"size_at_start": sliding31().weights_bytes / GB, "size_at_turn_10": after[9] / GB})

@@ -1,0 +1,103 @@
+"""Verdicts, names and exit codes of `kvlab reproduce`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvlab import shipped
+from kvlab.cli import main
+from kvlab.errors import BadValue, UnreadableInput
+from kvlab.studies import reproduce
+from kvlab.studies.reproduce.published import Experiment, Figure, experiment
+from kvlab.studies.reproduce.result import Made, Part
+from kvlab.studies.reproduce.row import judge
+
+
+def figure(**choices: Any) -> Figure:
+    given: dict[str, Any] = {"low": 25.0, "high": 25.0, "expected": "exact", "decimals": 1} | choices
+    return Figure(id="f", figure="a figure", unit="GiB", **given)
+
+
+@pytest.mark.parametrize(
+    ("published", "ours", "verdict", "agrees", "difference"),
+    [
+        (figure(), 24.951, "exact", True, -0.049),
+        (figure(), 24.949, "unexplained", False, -0.051),
+        (figure(low=26, high=26, cut=True), 26.99, "exact", True, 0.99),
+        (figure(low=26, high=26, cut=True), 25.99, "unexplained", False, -0.01),
+        (figure(expected="within", tolerance=0.2, reason="r"), 25.2, "within", True, 0.2),
+        (figure(expected="within", tolerance=0.2, reason="r"), 25.3, "unexplained", False, 0.3),
+        (figure(expected="within", tolerance=0.2, reason="r"), 25.04, "exact", True, 0.04),
+        (figure(low=28, high=30, expected="within", tolerance=0, reason="r"), 29.0, "within", True, 0),
+        (figure(low=28, high=30, expected="within", tolerance=0, reason="r"), 30.1, "unexplained", False, 0.1),
+        (figure(low=28, high=30, expected="within", tolerance=0, reason="r", cut=True), 30.9, "within", True, 0.9),
+        (figure(expected="unexplained", note="n"), 25.0, "unexplained", True, 0),
+        (figure(expected="unexplained", note="n"), None, "unexplained", True, None),
+        (figure(), None, "unexplained", False, None),
+    ],
+)
+def test_verdict(published: Figure, ours: float | None, verdict: str, difference: float | None, *, agrees: bool) -> None:
+    row = judge(Experiment("X", "here", "it", (published,)), published, ours)
+    assert (row.verdict, row.agrees) == (verdict, agrees)
+    assert row.difference == (None if difference is None else pytest.approx(difference))
+
+
+def test_a_row_that_differs_is_named_in_the_last_line() -> None:
+    part = Part.of(Experiment("X", "here", "it", (figure(),)), Made({"f": 3.0}))
+    assert str(reproduce.Reproduction((part,))).splitlines()[-1] == "1 rows: 0 exact, 0 within, 1 unexplained; not as expected: X f"
+
+
+@pytest.mark.parametrize("name", ["C9", "a12", "../A1", ""])
+def test_an_unknown_name_lists_those_there_are(name: str) -> None:
+    with pytest.raises(BadValue) as error:
+        reproduce.wanted(name)
+    assert error.value.exit_code == 2
+    assert repr(name) in error.value.what
+    assert all(known in error.value.why for known in (*reproduce.MAKERS, "conformance"))
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("a", ("A1", "A2", "A3")), ("d4", ("D4",)), ("#18267", ("18267",)), ("b", ("B",)), (None, tuple(reproduce.MAKERS))]
+)
+def test_names(name: str | None, found: tuple[str, ...]) -> None:
+    assert reproduce.wanted(name) == found
+
+
+def test_the_command_prints_rows_and_leaves_with_1_when_one_differs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "states", "--json"]) == 0
+    assert [row["verdict"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["within", "within"]
+    monkeypatch.setitem(reproduce.MAKERS, "states", lambda _: Made({"gemma4_26b_checkpoint": 100.0, "kv36_per_token": 144.6}))
+    assert main(["reproduce", "states"]) == 1
+    assert "not as expected: states gemma4_26b_checkpoint" in capsys.readouterr().out
+
+
+def test_the_command_refuses_what_belongs_to_conformance(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "B", "--only", "lfm2"]) == 2
+    assert main(["reproduce", "--out", "x.json"]) == 2
+    assert main(["reproduce", "Z9"]) == 2
+    assert "there is no published experiment 'Z9'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "[]",
+        "no json",
+        {"value": 1},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "within"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "exact", "tolerance": 1, "reason": "r"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "unexplained"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "perhaps"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "exact", "colour": "red"},
+    ],
+)
+def test_a_damaged_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: Any) -> None:
+    text = broken if isinstance(broken, str) else json.dumps({"experiment": "X", "source": "s", "about": "a", "figures": [broken]})
+    (tmp_path / "X.json").write_text(text)
+    monkeypatch.setattr(shipped, "data", lambda _: tmp_path)
+    with pytest.raises(UnreadableInput, match="no published figures"):
+        experiment("X")
