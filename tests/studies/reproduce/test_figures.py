@@ -9,6 +9,7 @@ import pytest
 from kvlab import shipped
 from kvlab.studies.reproduce import MAKERS, Reproduction, reproduce
 from kvlab.studies.reproduce.row import Row
+from tests.house.tree import ROOT
 
 EXACT: dict[str, dict[str, str]] = {
     "A1": {"size_loaded": "18 GB cut"},
@@ -177,6 +178,14 @@ def test_the_text_has_every_row_its_reasons_and_the_count(everything: Reproducti
     assert all(row.figure.figure in text for row in everything.rows)
     assert "all as expected" in text.splitlines()[-1]
     assert "tolerance, peak of the 1,024-token prompt and 6 more: 3 %: two constants" in text
+
+
+def test_the_readme_tells_the_counts(everything: Reproduction) -> None:
+    counts = everything.counts()
+    text = (ROOT / "README.md").read_text()
+    assert f"Of {len(everything.rows)} rows, {counts['exact']} are exact" in text
+    assert f"{counts['within']} within (" in text
+    assert f"{counts['unexplained']} unexplained (" in text
 
 
 def test_each_experiment_has_its_file_and_each_file_is_small() -> None:
