@@ -1,0 +1,85 @@
+"""The answer of `GET /api/ps`, alone, in a list, or as lines `{"ts": …, "body": …}` of a watching script. Sizes are whole bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from kvlab.errors import UnreadableInput
+from kvlab.importers.json_text import MOST_BYTES, values
+from kvlab.importers.rows import Rows
+from kvlab.importers.stamps import Clock, find_moment
+from kvlab.importers.summary import NOT, READ, Summary
+from kvlab.units import LARGEST
+
+MOST_MODELS = 1_000
+
+
+class ApiPs:
+    """Reads answers; each is one listing.
+
+    Attributes:
+        clock: Turns moments into seconds.
+        model: The first model that was named.
+        version: None: the answer does not name the server's version.
+    """
+
+    kind = "api-ps"
+    version: str | None = None
+
+    def __init__(self, rows: Rows, summary: Summary) -> None:
+        self._rows = rows
+        self._summary = summary
+        self._text: list[bytes] = []
+        self._length = 0
+        self.clock = Clock()
+        self.model = ""
+
+    def lines(self, lines: Sequence[bytes]) -> None:
+        """Keep the next lines: a value may go over several."""
+        for line in lines:
+            self._length += len(line) + 1
+            if self._length > MOST_BYTES + 1:
+                raise UnreadableInput(f"the answers have more than {MOST_BYTES:,} bytes", "JSON is read as a whole", "split them into several files")
+            self._text.append(line)
+
+    def finish(self) -> None:
+        """Read what was kept.
+
+        Raises:
+            UnreadableInput: it is no JSON.
+        """
+        for value in values(b"\n".join(self._text), "the answer of /api/ps"):
+            for answer in cast("list[Any]", value) if isinstance(value, list) else [value]:
+                read = isinstance(answer, dict) and self._answer(cast("dict[str, Any]", answer))
+                self._summary.line += 1
+                self._summary.count("answer of /api/ps" if read else "JSON of another shape", READ if read else NOT, repr(cast("Any", answer))[:80])
+
+    def _answer(self, answer: dict[str, Any]) -> bool:
+        moment = find_moment(str(answer.get("ts") or answer.get("time") or answer.get("at") or ""))
+        body: Any = answer.get("body", answer)
+        models: Any = cast("dict[str, Any]", body).get("models") if isinstance(body, dict) else None
+        if not isinstance(models, list):
+            return False
+        if moment:
+            self._rows.t = self.clock.read(moment)
+        named = [cast("dict[str, Any]", one) for one in cast("list[Any]", models)[:MOST_MODELS] if isinstance(one, dict)]
+        if not named:
+            self._rows.add("listed", 0, "", "", None, "", moment)
+        for model in named:
+            self._model(model, len(named), moment)
+        return True
+
+    def _model(self, model: dict[str, Any], count: int, moment: str) -> None:
+        name = str(model.get("name") or model.get("model") or "")[:200]
+        self.model = self.model or name
+        until = str(model.get("expires_at") or "")[:40]
+        self._rows.add("listed", count, name, str(model.get("digest") or "")[:64], _count(model.get("context_length")), until, moment)
+        for key, gauge in (("size", "size"), ("size_vram", "size_vram")):
+            size = _count(model.get(key))
+            if size is not None:
+                self._rows.add("observed", gauge, name, size, None, None, "B", 1, None, moment)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST else None

@@ -1,0 +1,147 @@
+"""Reading a file of any known kind into a recording, block by block, so that a log of any size takes little of this process's own bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from kvlab.errors import BadValue, KvlabError, UnreadableInput
+from kvlab.importers.kinds import KINDS, recognise
+from kvlab.importers.lines import blocks_of_lines, head
+from kvlab.importers.rows import Rows
+from kvlab.importers.summary import KNOWN, NOT, READ, Summary
+from kvlab.policy import Policy
+from kvlab.recording import Manifest, Recorder, Recording
+
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    summary: Summary
+    recorder: Recorder
+
+
+class Imported:
+    """A file that was read.
+
+    Attributes:
+        kind: What it was taken for.
+        summary: What became of its lines.
+        requests: How many requests it tells of.
+        events: How many events were written.
+        path: The recording's folder.
+    """
+
+    def __init__(self, kind: str, requests: int, events: int, kept: _Kept) -> None:
+        self.kind = kind
+        self.summary = kept.summary
+        self.requests = requests
+        self.events = events
+        self.path = kept.recorder.path
+        self._recorder = kept.recorder
+
+    @cached_property
+    def recording(self) -> Recording:
+        """The recording, read back when first asked for."""
+        return self._recorder.close()
+
+
+def import_file(path: str | Path, kind: str | None = None, out: str | Path | None = None) -> Imported:
+    """Read a file into a recording.
+
+    Args:
+        path: The file.
+        kind: One of `KINDS`; by default it is recognised.
+        out: The recording's folder; None for a temporary one.
+
+    Raises:
+        BadValue: `kind` is not known, or `out` cannot be used.
+        UnreadableInput: the file is of no known kind, or cannot be read.
+    """
+    file = Path(path).expanduser()
+    chosen = _kind_of(file, kind)
+    summary = Summary()
+    recorder = Recorder(Manifest.now(model=UNKNOWN, origin={"file": file.name, "kind": chosen}, source=chosen), out=out)
+    try:
+        rows = Rows(recorder, chosen)
+        importer = KINDS[chosen].make(rows, summary)
+        try:
+            for lines in blocks_of_lines(file):
+                importer.lines(lines)
+            importer.finish()
+        except KvlabError as error:
+            raise _named(error, file.name) from None
+        rows.request = 0
+        for line_kind in summary.kinds.values():
+            rows.add("lines_counted", line_kind.name, line_kind.understood, line_kind.count, line_kind.line)
+        rows.flush()
+        _nothing_read(summary, file.name, chosen)
+        recorder.manifest = dataclasses.replace(
+            recorder.manifest,
+            model=importer.model or UNKNOWN,
+            origin=recorder.manifest.origin | {"began": importer.clock.first} | ({"ollama": importer.version} if importer.version else {}),
+            policy=_policy(importer.version),
+        )
+        recorder.finish()
+    except BaseException as error:
+        # what was written stays, as a recording that is not complete
+        recorder.__exit__(type(error), error, None)
+        raise
+    return Imported(chosen, rows.requests, rows.seq, _Kept(summary, recorder))
+
+
+def read_ollama_log(path: str | Path) -> Recording:
+    """Return the recording that an Ollama server.log tells: requests, bytes, tries, runners. What was not understood is in its `lines_counted` events.
+
+    Raises:
+        UnreadableInput: the file cannot be read, or no line of it is of such a log.
+    """
+    return import_file(path, "ollama-log").recording
+
+
+def read_table(path: str | Path) -> Recording:
+    """Return the recording that a table of figures tells (markdown, CSV or columns): its requests, and every figure in `observed`.
+
+    Raises:
+        UnreadableInput: the file cannot be read, or holds no table.
+    """
+    return import_file(path, "table").recording
+
+
+def _kind_of(file: Path, kind: str | None) -> str:
+    if kind is not None and kind not in KINDS:
+        raise BadValue(what=f"no input is of kind {kind!r}", why=f"the kinds are {', '.join(KINDS)}", hint="name one of them, or leave it out")
+    begin = head(file)
+    found = kind or recognise(begin)
+    if found is None:
+        known = "; ".join(f"{one.name}: {one.about}" for one in KINDS.values())
+        raise UnreadableInput(
+            what=f"{file.name!r} is of no kind that can be read" if begin.strip() else f"{file.name!r} is empty",
+            why=f"what can be read: {known}",
+            hint="check that it is the right file; --as KIND reads it as what you say it is",
+        )
+    return found
+
+
+def _nothing_read(summary: Summary, name: str, kind: str) -> None:
+    if not summary.total(READ):
+        raise UnreadableInput(
+            what=f"nothing in {name!r} could be read as {kind} ({KINDS[kind].about})",
+            why=f"{summary.total(NOT):,} lines were not understood, {summary.total(KNOWN):,} are known and have no figures",
+            hint=f"the kinds are {', '.join(KINDS)}; leave --as out to have it recognised",
+        )
+
+
+def _named(error: KvlabError, name: str) -> KvlabError:
+    return type(error)(what=f"{name}: {error.what}", why=error.why, hint=error.hint)
+
+
+def _policy(version: str | None) -> dict[str, object]:
+    """Return the rules of the cache of a server's version; {} when none is named or it is older than what is known."""
+    try:
+        return Policy.ollama(version).to_dict() if version else {}
+    except KvlabError:
+        return {}

@@ -1,0 +1,109 @@
+"""Rows: events of an import that wait to be written, by kind and as plain tuples: an object for each would cost a log of millions five times the time.
+
+Invariants: `seq` counts from 0 without a gap; a value that is not known is None; at most about `MOST` rows wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from kvlab.recording import SCHEMA, Recorder
+
+MOST = 20_000
+"""Rows that may wait."""
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "loaded": ("weights", "active", "pool"),
+    "request_began": ("label", "tokens"),
+    "matched": ("tokens", "matched", "cached", "left", "reason", "layer"),
+    "node_born": ("node", "parent", "start", "end", "user"),
+    "node_split": ("node", "head", "start", "end"),
+    "node_merged": ("node", "head", "start", "end"),
+    "node_removed": ("node",),
+    "frontier_moved": ("node",),
+    "evicted": ("node", "start", "end", "state", "freed"),
+    "snapshot_taken": ("snapshot", "group", "layer", "start", "end", "state", "counted", "retained"),
+    "snapshot_placed": ("snapshot", "node"),
+    "snapshot_owned": ("snapshot", "counted", "retained"),
+    "snapshot_closed": ("snapshot",),
+    "paged_in": ("node", "start", "end"),
+    "paged_out": ("node", "start", "end"),
+    "captured": ("end",),
+    "chunk_ran": ("start", "end", "seconds"),
+    "warned": ("message",),
+    "bytes_read": ("phase", "live_logical", "counted", "pool", "active", "peak", "nodes"),
+    "request_closed": ("generated", "stop", "prefill_s", "decode_s", "peak", "ttft_s"),
+    "observed": ("gauge", "label", "observed", "number", "words", "unit", "step", "pid", "at"),
+    "listed": ("count", "model", "digest", "context", "label", "at"),
+    "runner_changed": ("state", "model", "pid", "port"),
+    "process_seen": ("pid", "ppid", "label", "model", "at"),
+    "served": ("label", "status", "seconds"),
+    "lines_counted": ("label", "understood", "count", "line"),
+}
+"""What an importer tells of each kind of event, in this order; the other fields are not known."""
+
+
+class Rows:
+    """Rows on their way into a recording.
+
+    Attributes:
+        t: Seconds since the first moment that the source names; the next rows carry it.
+        request: The running request; 0 outside any.
+        requests: How many requests began.
+        seq: The next row's place.
+    """
+
+    __slots__ = ("_recorder", "_source", "_waiting", "request", "requests", "seq", "t")
+
+    def __init__(self, recorder: Recorder, source: str) -> None:
+        self._recorder = recorder
+        self._source = source
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {}
+        self.t = 0.0
+        self.request = 0
+        self.requests = 0
+        self.seq = 0
+
+    def add(self, kind: str, *values: Any) -> None:
+        """Add a row of `kind` with the values of its `FIELDS`, in the running request."""
+        self.add_to(self.request, kind, values)
+
+    def add_to(self, request: int, kind: str, values: tuple[Any, ...]) -> None:
+        """Add a row to `request`."""
+        seq = self.seq
+        self.seq = seq + 1
+        row = (seq, self.t, request, *values)
+        rows = self._waiting.get(kind)
+        if rows is None:
+            self._waiting[kind] = [row]
+        else:
+            rows.append(row)
+        if not self.seq % MOST:
+            self.flush()
+
+    def began(self, label: str | None, tokens: int | None) -> int:
+        """Begin the next request and return its number."""
+        self.requests += 1
+        self.request = self.requests
+        self.add("request_began", label, tokens)
+        return self.request
+
+    def flush(self) -> None:
+        """Write what waits as one part.
+
+        Raises:
+            UnreadableInput: the part cannot be written.
+        """
+        tables = [_table(kind, rows) for kind, rows in self._waiting.items()]
+        self._waiting = {}
+        if tables:
+            whole = pl.concat(tables, how="diagonal").sort("seq")
+            self._recorder.write_table(whole.with_columns(pl.lit(self._source).alias("source")))
+
+
+def _table(kind: str, rows: list[tuple[Any, ...]]) -> pl.DataFrame:
+    names = ("seq", "t", "request", *FIELDS[kind])
+    columns = [pl.Series(name, column, dtype=SCHEMA[name]) for name, column in zip(names, zip(*rows, strict=True), strict=True)]
+    return pl.DataFrame(columns).with_columns(pl.lit(kind).alias("kind"))

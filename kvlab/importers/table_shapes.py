@@ -1,0 +1,117 @@
+"""The shapes in which people paste tables: markdown, separated values (comma, semicolon, tab) and columns kept apart by spaces or bars.
+
+Invariants: a table has a heading and rows of as many cells; a row of another length is handed out as lines that are not understood; no cell is longer
+than `LONGEST_CELL`; more than `MOST_ROWS` rows or `MOST_COLUMNS` columns are refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kvlab.errors import UnreadableInput
+from kvlab.importers.figures import read_figure, undressed
+
+MOST_ROWS = 1_000_000
+MOST_COLUMNS = 200
+LONGEST_CELL = 300
+
+Splitter = Callable[[str], list[str]]
+
+_RULE = re.compile(r"[\s|:\-=+]+")
+_GAP = re.compile(r"\s{2,}|\t")
+
+
+@dataclass(slots=True)
+class Grid:
+    """A table as text.
+
+    Attributes:
+        shape: markdown, separated, bars or columns.
+        titles: The heading.
+        rows: The cells of each row.
+        places: The line of each row, from 1.
+        odd: Lines that do not fit, each with its number.
+        comments: Lines that are comments or rules.
+    """
+
+    shape: str
+    titles: list[str]
+    rows: list[list[str]] = field(default_factory=list[list[str]])
+    places: list[int] = field(default_factory=list[int])
+    odd: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    comments: int = 0
+
+
+def read_grid(lines: Sequence[str]) -> Grid | None:
+    """Return the table that lines hold; None when they hold none.
+
+    Raises:
+        UnreadableInput: it has too many rows or columns.
+    """
+    told = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    comments = sum(line.lstrip().startswith("#") for _, line in told)
+    told = [(number, line) for number, line in told if not line.lstrip().startswith("#")]
+    if len(told) < 2:
+        return None
+    if len(told) > MOST_ROWS:
+        raise UnreadableInput(f"the table has {len(told):,} rows", f"at most {MOST_ROWS:,} are read", "split it")
+    for shape, split in _shapes(told[0][1]):
+        grid = _grid(shape, split(told[0][1]), [(number, line, split(line)) for number, line in told[1:]])
+        if grid is not None:
+            grid.comments += comments
+            return grid
+    return None
+
+
+def _shapes(first: str) -> list[tuple[str, Splitter]]:
+    shapes: list[tuple[str, Splitter]] = []
+    if first.strip().startswith("|"):
+        shapes.append(("markdown", _bars))
+    elif "|" in first:
+        shapes.append(("bars", _bars))
+    shapes += [("separated", _separated(sign)) for sign in "\t;," if sign in first]
+    shapes += [("columns", _columns), ("columns", str.split)]
+    return shapes
+
+
+def _grid(shape: str, titles: list[str], told: list[tuple[int, str, list[str]]]) -> Grid | None:
+    if not 2 <= len(titles) <= MOST_COLUMNS or any(_is_figure(title) for title in titles):
+        return None
+    grid = Grid(shape, [title[:LONGEST_CELL] for title in titles])
+    for number, line, cells in told:
+        if _RULE.fullmatch(line):
+            grid.comments += 1
+        elif len(cells) == len(titles):
+            grid.rows.append([cell[:LONGEST_CELL] for cell in cells])
+            grid.places.append(number)
+        else:
+            grid.odd.append((number, line))
+    has_figures = any(_is_figure(cell) or (shape == "bars" and any(map(_is_figure, cell.split()))) for row in grid.rows[:50] for cell in row)
+    return grid if len(grid.rows) > len(grid.odd) and has_figures else None
+
+
+def _is_figure(text: str) -> bool:
+    return read_figure(text) is not None
+
+
+def _bars(line: str) -> list[str]:
+    text = line.strip()
+    return [cell.strip() for cell in text.removeprefix("|").removesuffix("|").split("|")]
+
+
+def _columns(line: str) -> list[str]:
+    return [cell for cell in _GAP.split(line.strip()) if cell]
+
+
+def _separated(sign: str) -> Splitter:
+    def split(line: str) -> list[str]:
+        try:
+            row: list[str] = next(csv.reader([line], delimiter=sign, skipinitialspace=True))
+        except (csv.Error, StopIteration):
+            return []
+        return [undressed(cell) if "*" in cell else cell.strip() for cell in row]
+
+    return split

@@ -1,0 +1,319 @@
+"""Dumps of a trie, as a log prints them, and what changed from one to the next: nodes and spans with intervals of existence.
+
+A dump lists nodes in depth-first order, each with its edge [start, end), the bytes its snapshots count, and flags. It gives no names, so a node of
+the next dump is the same one if it hangs on the same node with the same edge. A new node that takes the beginning of an old edge, with
+the rest below it, is a split; an old node whose edge became the beginning of its only child's is a merge; a leaf that grew under a request that matched all
+of it is a new child merged with it at once, as upstream main grows. Everything else died or was born. The edges of every moment are right whatever the names.
+
+Invariants: no recursion, a hostile dump may be as deep as it likes; at most `MOST_NODES` nodes are held; node 0 is the first trie's root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kvlab.importers.rows import Rows
+
+MOST_NODES = 200_000
+"""Nodes of one dump that are read."""
+
+MOST_COMPARED = 2_500
+"""Pairs of unlike children of one node that are compared; beyond that all of them died or were born."""
+
+MOST_STEPS = 1_000
+"""Nodes that are looked at when a split is sought."""
+
+ALL_LAYERS = "all"
+"""What the layer of an imported snapshot is called: a dump tells the sum over a node's layers."""
+
+
+@dataclass(slots=True, eq=False)
+class Dumped:
+    """A node as a dump lists it. `size` is what its snapshots count, in bytes; `snap` says that all layers have one, `active` that it is on the active path."""
+
+    start: int
+    end: int
+    size: int = 0
+    user: bool = False
+    snap: bool = False
+    active: bool = False
+    children: list[Dumped] = field(default_factory=list["Dumped"])
+    node: int = -1
+    snapshot: int = -1
+    parent: Dumped | None = None
+
+
+class DumpReader:
+    """Builds a tree from the nodes of one dump, each with its depth.
+
+    Attributes:
+        root: The root.
+        nodes: How many nodes were taken, the root included.
+        broken: Nodes that hang on nothing or whose edge does not begin where its parent's ends.
+        left_out: Nodes beyond `MOST_NODES`.
+    """
+
+    __slots__ = ("_path", "broken", "left_out", "nodes", "root")
+
+    def __init__(self, root: Dumped) -> None:
+        self.root = root
+        self._path = [root]
+        self.nodes = 1
+        self.broken = 0
+        self.left_out = 0
+
+    def add(self, depth: int, node: Dumped) -> bool:
+        """Hang a node at a depth (1 below the root); return whether it fits."""
+        if self.nodes >= MOST_NODES:
+            self.left_out += 1
+            return True
+        path = self._path
+        if not 0 < depth <= len(path) or path[depth - 1].end != node.start or node.end <= node.start:
+            self.broken += 1
+            return False
+        del path[depth:]
+        node.parent = path[-1]
+        node.parent.children.append(node)
+        path.append(node)
+        self.nodes += 1
+        return True
+
+
+class Names:
+    """Numbers of nodes and snapshots that no trie of one import shares."""
+
+    __slots__ = ("node", "snapshot")
+
+    def __init__(self) -> None:
+        self.node = -1
+        self.snapshot = 0
+
+    def next_node(self) -> int:
+        """Return a node's number that was not used before."""
+        self.node += 1
+        return self.node
+
+    def next_snapshot(self) -> int:
+        """Return a snapshot's number that was not used before."""
+        self.snapshot += 1
+        return self.snapshot
+
+
+class TrieSeen:
+    """One trie as it was last seen; each further dump becomes rows of what changed.
+
+    Attributes:
+        root: The last dump's tree; None before the first.
+    """
+
+    __slots__ = ("_frontier", "_matched", "_names", "root")
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._frontier = -1
+        self._matched: int | None = None
+        self.root: Dumped | None = None
+
+    def edges(self) -> set[tuple[int, int]]:
+        """Return the edges of the last dump."""
+        return {(node.start, node.end) for node in _walk(self.root)} if self.root else set()
+
+    def seen(self, new: Dumped, rows: Rows, *, whole: bool = True, matched: int | None = None) -> None:
+        """Write what changed.
+
+        Args:
+            new: The root of the dump.
+            rows: Where it is written.
+            whole: The dump lists all nodes. Of one that does not nothing is taken to have died, and it is left out unless it is the first.
+            matched: How far the running request matched; None when not known.
+        """
+        old = self.root
+        self._matched = matched
+        if old is None:
+            new.node = self._names.next_node()
+            rows.add("node_born", new.node, -1, 0, 0, new.user)
+            self._snapshots(None, new, rows)
+            self._born_below(new, rows)
+        elif not whole:
+            return
+        else:
+            new.node = old.node
+            self._match(old, new, rows)
+        self.root = new
+        self._move_frontier(new, rows)
+
+    def gone(self, rows: Rows) -> None:
+        """Write that the whole trie is gone: its process ended."""
+        if self.root is not None:
+            self._remove(self.root, rows)
+        self.root, self._frontier = None, -1
+
+    def _match(self, old_root: Dumped, new_root: Dumped, rows: Rows) -> None:
+        waiting = [(old_root, new_root)]
+        doomed: list[Dumped] = []
+        while waiting:
+            old, new = waiting.pop()
+            self._snapshots(old, new, rows)
+            pairs, gone, came = _pair(old.children, new.children)
+            for before, after in pairs:
+                after.node = before.node
+                waiting.append((before, after))
+            few = len(gone) * len(came) <= MOST_COMPARED
+            for node in came:
+                before = next((one for one in gone if self._related(one, node)), None) if few else None
+                if before is None:
+                    self._born(node, rows)
+                    self._born_below(node, rows)
+                else:
+                    gone.remove(before)
+                    waiting += self._changed(before, node, rows)
+            doomed += gone
+        for node in doomed:
+            self._remove(node, rows)
+
+    def _related(self, old: Dumped, new: Dumped) -> bool:
+        """Return whether `new` may be what became of `old`: a head of it, a merge with what hung on it, or a leaf that grew."""
+        if new.end < old.end:
+            return any(_leads_to(child, old.end) for child in new.children)
+        if old.children:
+            return any(child.end <= new.end for child in old.children)
+        # a request that looks one token ahead matches one less
+        return new.active and (self._matched is None or self._matched + 1 >= old.end)
+
+    def _changed(self, old: Dumped, new: Dumped, rows: Rows) -> list[tuple[Dumped, Dumped]]:
+        """Write how `old` became `new`, which begin at the same place but end elsewhere; return pairs to go on with."""
+        if new.end < old.end:
+            return self._split(old, new, rows)
+        below = old
+        while below.end < new.end:
+            onward = next((child for child in below.children if child.end <= new.end), None)
+            if onward is None:
+                break
+            for other in below.children:
+                if other is not onward:
+                    self._remove(other, rows)
+            onward.parent = below
+            rows.add("node_merged", onward.node, below.node, old.start, onward.end)
+            self._close_snapshot(below, rows)
+            below = onward
+        if below.end == new.end:
+            new.node = below.node
+            return [(below, new)]
+        # what is left is a leaf that grew: a new child that took its parent's edge
+        for other in below.children:
+            self._remove(other, rows)
+        new.node = self._names.next_node()
+        rows.add("node_born", new.node, below.node, below.end, new.end, new.user)
+        rows.add("node_merged", new.node, below.node, new.start, new.end)
+        self._close_snapshot(below, rows)
+        self._snapshots(None, new, rows)
+        self._born_below(new, rows)
+        return []
+
+    def _split(self, old: Dumped, head: Dumped, rows: Rows) -> list[tuple[Dumped, Dumped]]:
+        start, after = old.start, head
+        while after.end < old.end:
+            after.node = self._names.next_node()
+            rows.add("node_split", old.node, after.node, start, after.end)
+            self._snapshots(None, after, rows)
+            start = after.end
+            onward = next((child for child in after.children if _leads_to(child, old.end)), None)
+            for child in after.children:
+                if child is not onward:
+                    self._born(child, rows)
+                    self._born_below(child, rows)
+            if onward is None:
+                break
+            after = onward
+        after.node = old.node
+        self._close_snapshot(old, rows)
+        return [(old, after)]
+
+    def _born(self, node: Dumped, rows: Rows) -> None:
+        node.node = self._names.next_node()
+        rows.add("node_born", node.node, node.parent.node if node.parent else -1, node.start, node.end, node.user)
+        self._snapshots(None, node, rows)
+
+    def _born_below(self, top: Dumped, rows: Rows) -> None:
+        for node in _walk(top):
+            if node is not top:
+                self._born(node, rows)
+
+    def _remove(self, top: Dumped, rows: Rows) -> None:
+        for node in reversed(list(_walk(top))):
+            self._close_snapshot(node, rows)
+            rows.add("node_removed", node.node)
+
+    def _snapshots(self, old: Dumped | None, new: Dumped, rows: Rows) -> None:
+        held = old is not None and old.snapshot >= 0
+        if held and old is not None and (old.start, old.end) == (new.start, new.end):
+            if old.size == new.size and (new.size or old.snap == new.snap):
+                new.snapshot = old.snapshot
+                return
+            if not old.size and new.size:
+                new.snapshot = old.snapshot
+                rows.add("snapshot_owned", new.snapshot, new.size, None)
+                return
+        if old is not None:
+            self._close_snapshot(old, rows)
+        if (new.size or new.snap) and new.parent is not None:
+            new.snapshot = self._names.next_snapshot()
+            state = "owned" if new.size else "lazy"
+            rows.add("snapshot_taken", new.snapshot, 0, ALL_LAYERS, new.start, new.end, state, new.size, None)
+            rows.add("snapshot_placed", new.snapshot, new.node)
+
+    def _close_snapshot(self, node: Dumped, rows: Rows) -> None:
+        if node.snapshot >= 0:
+            rows.add("snapshot_closed", node.snapshot)
+            node.snapshot = -1
+
+    def _move_frontier(self, root: Dumped, rows: Rows) -> None:
+        node = root
+        while onward := next((child for child in node.children if child.active), None):
+            node = onward
+        if node.node != self._frontier:
+            self._frontier = node.node
+            rows.add("frontier_moved", node.node)
+
+
+def _walk(top: Dumped) -> Iterator[Dumped]:
+    """Yield `top` and all nodes below it, parents first, children in their order."""
+    waiting = [top]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.children)
+
+
+def _pair(old: list[Dumped], new: list[Dumped]) -> tuple[list[tuple[Dumped, Dumped]], list[Dumped], list[Dumped]]:
+    """Return children with equal edges in pairs, in their order, and those without a partner."""
+    by_edge: dict[tuple[int, int], list[Dumped]] = {}
+    for node in reversed(old):
+        by_edge.setdefault((node.start, node.end), []).append(node)
+    pairs: list[tuple[Dumped, Dumped]] = []
+    came: list[Dumped] = []
+    taken: set[int] = set()
+    for node in new:
+        same = by_edge.get((node.start, node.end))
+        if same:
+            before = same.pop()
+            taken.add(id(before))
+            pairs.append((before, node))
+        else:
+            came.append(node)
+    return pairs, [node for node in old if id(node) not in taken], came
+
+
+def _leads_to(node: Dumped, end: int) -> bool:
+    """Return whether a node that ends at `end` is reached from `node` going down."""
+    waiting = [node]
+    for _ in range(MOST_STEPS):
+        if not waiting:
+            break
+        at = waiting.pop()
+        if at.end == end:
+            return True
+        if at.end < end:
+            waiting += at.children
+    return False
