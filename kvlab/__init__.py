@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kvlab import workloads
     from kvlab.diagnose import diagnose
     from kvlab.errors import KvlabError
+    from kvlab.importers import read_ollama_log, read_table
     from kvlab.lab import open_twin as twin
     from kvlab.lab.lab import open_lab as open
     from kvlab.notebook import load_ipython_extension
@@ -38,6 +39,8 @@ _PLACES = {
     "load": ("kvlab.recording", "load"),
     "load_ipython_extension": ("kvlab.notebook", "load_ipython_extension"),
     "open": ("kvlab.lab.lab", "open_lab"),
+    "read_ollama_log": ("kvlab.importers", "read_ollama_log"),
+    "read_table": ("kvlab.importers", "read_table"),
     "show": ("kvlab.views.show", "show"),
     "stepper": ("kvlab.views.dashboard.widget", "stepper"),
     "twin": ("kvlab.lab", "open_twin"),
@@ -55,6 +58,8 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "open",
+    "read_ollama_log",
+    "read_table",
     "show",
     "stepper",
     "twin",
