@@ -132,7 +132,7 @@ class TrieSeen:
         self._matched = matched
         if old is None:
             new.node = self._names.next_node()
-            rows.add("node_born", new.node, -1, 0, 0, new.user)
+            rows.add_to(0, "node_born", (new.node, -1, 0, 0, new.user))
             self._snapshots(None, new, rows)
             self._born_below(new, rows)
         elif not whole:
@@ -161,7 +161,7 @@ class TrieSeen:
                 waiting.append((before, after))
             few = len(gone) * len(came) <= MOST_COMPARED
             for node in came:
-                before = next((one for one in gone if self._related(one, node)), None) if few else None
+                before = self._partner(node, gone) if few else None
                 if before is None:
                     self._born(node, rows)
                     self._born_below(node, rows)
@@ -172,14 +172,16 @@ class TrieSeen:
         for node in doomed:
             self._remove(node, rows)
 
-    def _related(self, old: Dumped, new: Dumped) -> bool:
-        """Return whether `new` may be what became of `old`: a head of it, a merge with what hung on it, or a leaf that grew."""
-        if new.end < old.end:
-            return any(_leads_to(child, old.end) for child in new.children)
-        if old.children:
-            return any(child.end <= new.end for child in old.children)
-        # a request that looks one token ahead matches one less
-        return new.active and (self._matched is None or self._matched + 1 >= old.end)
+    def _partner(self, new: Dumped, gone: list[Dumped]) -> Dumped | None:
+        """Return what `new` was before: cut, merged with what hung on it, or grown; None when it is new."""
+        for old in gone:
+            longer, shorter = (old, new) if new.end < old.end else (new, old)
+            if any(_leads_to(child, longer.end) for child in shorter.children):
+                return old
+        # only the running request's own path grows, and only from where it matched; one that looks a token ahead matches one less
+        if not new.active:
+            return None
+        return next((old for old in gone if old.end < new.end and (self._matched is None or self._matched + 1 >= old.end)), None)
 
     def _changed(self, old: Dumped, new: Dumped, rows: Rows) -> list[tuple[Dumped, Dumped]]:
         """Write how `old` became `new`, which begin at the same place but end elsewhere; return pairs to go on with."""
