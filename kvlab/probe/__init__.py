@@ -1,0 +1,7 @@
+"""The probe of a live server: what it lists, what its processes hold, what the machine has left, and what a workload does to them."""
+
+from __future__ import annotations
+
+from kvlab.probe.probe import Probe
+
+__all__ = ["Probe"]

@@ -1,0 +1,151 @@
+"""Rows of a probe's recording: a row a request, a row a look, and the signs of life. Bytes are whole bytes, `_s` seconds; what was not read is null.
+
+They are folds of the events, like all tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import polars as pl
+
+from kvlab.events import LifeSign, Listed, Observed
+from kvlab.probe.sample import END_OF_LOOK, RUNNER, SERVER
+from kvlab.recording import Recording
+
+_LOOK: dict[str, pl.DataType] = {
+    "listed": pl.Int64(),
+    "size": pl.Int64(),
+    "runner_pid": pl.Int64(),
+    "footprint": pl.Int64(),
+    "rss": pl.Int64(),
+    "mapped": pl.Int64(),
+    "swap_used": pl.Int64(),
+    "swapped_in": pl.Int64(),
+    "swapped_out": pl.Int64(),
+    "available": pl.Int64(),
+}
+
+REQUEST_ROWS: dict[str, pl.DataType] = {
+    "request": pl.Int64(),
+    "label": pl.String(),
+    "context": pl.Int64(),
+    "concurrency": pl.Int64(),
+    "tokens": pl.Int64(),
+    "matched": pl.Int64(),
+    "cached": pl.Int64(),
+    "generated": pl.Int64(),
+    "stop": pl.String(),
+    "ttft_s": pl.Float64(),
+    "prefill_s": pl.Float64(),
+    "decode_s": pl.Float64(),
+    "load_s": pl.Float64(),
+    **_LOOK,
+    "signs": pl.List(pl.String()),
+}
+"""The columns of `request_rows`.
+
+`context` is what was asked for, else what the list tells. The rest is of the look after the request: `listed` models and the sum of their `size`; `runner_pid`,
+the youngest process that holds models; `footprint`, `rss` and `mapped` of all that do; `swapped_in` and `swapped_out` of the machine since the look before.
+"""
+
+SAMPLE_ROWS: dict[str, pl.DataType] = {"t": pl.Float64(), "request": pl.Int64(), "context": pl.Int64(), **_LOOK}
+"""The columns of `sample_rows`; `t` is seconds since the recording began."""
+
+_TOLD = ("request", "label", "tokens", "matched", "cached", "generated", "stop", "ttft_s", "prefill_s", "decode_s")
+_OF_A_REQUEST = {"asked_context": "context", "concurrency": "concurrency", "load_s": "load_s"}
+_SINCE = {"swapped_in_since": "swapped_in", "swapped_out_since": "swapped_out"}
+
+
+def request_rows(recording: Recording) -> pl.DataFrame:
+    """Return a row a request, with `REQUEST_ROWS`. An action of a workload has a row without a label."""
+    told: dict[int, dict[str, Any]] = {row["request"]: row for row in recording.requests.select(_TOLD).iter_rows(named=True)}
+    for look in _looks(recording.events):
+        if look["request"] in told:
+            told[look["request"]] |= {name: look[name] for name in (*_LOOK, "context")}
+    for row in _observed(recording.events).iter_rows(named=True):
+        if row["request"] in told and row["gauge"] in _OF_A_REQUEST:
+            told[row["request"]][_OF_A_REQUEST[row["gauge"]]] = row["number"]
+    for row in sign_rows(recording).iter_rows(named=True):
+        if row["request"] in told:
+            told[row["request"]].setdefault("signs", []).append(row["state"])
+    for row in told.values():
+        row.setdefault("signs", [])
+        # nothing came: there is no time to the first token
+        row["ttft_s"] = row["ttft_s"] or None
+    return _table(told.values(), REQUEST_ROWS)
+
+
+def sample_rows(recording: Recording) -> pl.DataFrame:
+    """Return a row a look, with `SAMPLE_ROWS`."""
+    return _table(_looks(recording.events), SAMPLE_ROWS)
+
+
+def sign_rows(recording: Recording) -> pl.DataFrame:
+    """Return the signs of life in order, with the seconds that were waited and words."""
+    signs = recording.events.filter(pl.col("kind") == LifeSign.kind)
+    return signs.select("seq", "t", "request", "state", "model", "pid", "seconds", "message")
+
+
+def never_answered(recording: Recording) -> bool:
+    """Return whether the server answered nothing at all."""
+    answered = (pl.col("kind") == Listed.kind) | ((pl.col("kind") == LifeSign.kind) & (pl.col("state") == "answering"))
+    return not recording.events.filter(answered.fill_null(value=False)).height
+
+
+def _observed(events: pl.DataFrame) -> pl.DataFrame:
+    return events.filter(pl.col("kind") == Observed.kind)
+
+
+def _looks(events: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return every look as a row."""
+    looks: list[dict[str, Any]] = []
+    look = _Look()
+    parts = events.filter(pl.col("kind").is_in([Listed.kind, Observed.kind])).select(
+        "t", "request", "kind", "count", "context", "gauge", "label", "observed", "pid"
+    )
+    for row in parts.iter_rows(named=True):
+        if row["kind"] == Listed.kind:
+            look.listed(row["count"], row["context"])
+        elif row["gauge"] == END_OF_LOOK:
+            looks.append({"t": row["t"], "request": row["request"], **look.row()})
+            look = _Look()
+        else:
+            look.observed(row["gauge"], row["label"], row["observed"], row["pid"])
+    return looks
+
+
+class _Look:
+    """The figures of one look as they come."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, Any] = {}
+        self._held: dict[str, dict[str, int]] = {RUNNER: {}, SERVER: {}}
+        self._pids: dict[str, int] = {}
+
+    def listed(self, count: int, context: int | None) -> None:
+        self._told |= {"listed": count, "context": context}
+
+    def observed(self, gauge: str, label: str, count: int | None, pid: int | None) -> None:
+        if count is None:
+            return
+        if label in self._held and pid is not None:
+            self._pids[label] = pid
+            self._held[label][gauge] = self._held[label].get(gauge, 0) + count
+        elif gauge == "size":
+            self._told["size"] = self._told.get("size", 0) + count
+        elif gauge in _SINCE:
+            self._told[_SINCE[gauge]] = count
+        elif gauge in ("available", "swap_used"):
+            self._told[gauge] = count
+
+    def row(self) -> dict[str, Any]:
+        # a server without runners holds its models itself
+        holder = RUNNER if RUNNER in self._pids else SERVER
+        held = {name: self._held[holder].get(name) for name in ("footprint", "rss", "mapped")}
+        return {name: None for name in SAMPLE_ROWS if name not in ("t", "request")} | self._told | held | {"runner_pid": self._pids.get(holder)}
+
+
+def _table(rows: Collection[dict[str, Any]], schema: dict[str, pl.DataType]) -> pl.DataFrame:
+    return pl.DataFrame({name: [row.get(name) for row in rows] for name in schema}, schema=schema, strict=False)

@@ -1,0 +1,154 @@
+"""Running: a workload against a live server, within bounds, a row a request. Nothing is unloaded or stopped unless the workload says so."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from kvlab.events import Warned
+from kvlab.probe.asking import Answer, Asked, Asking
+from kvlab.probe.clock import Clock
+from kvlab.probe.connection import Connection
+from kvlab.probe.looking import Looking
+from kvlab.probe.marks import Marks
+from kvlab.probe.plan import Lane, Step, steps
+from kvlab.probe.server import Server
+from kvlab.probe.telling import Teller
+from kvlab.probe.unloading import Unloading
+from kvlab.workloads import Conversations, Request, Workload
+
+MOST_FAILURES = 3
+"""Requests in a row that a server may fail to answer before the run ends."""
+
+UNLOAD = "unload"
+"""The action of a workload that unloads the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a run may do.
+
+    Attributes:
+        requests: Requests at most; None for all of the workload.
+        seconds: Seconds at most; a request that runs then is given up.
+    """
+
+    requests: int | None = None
+    seconds: float = 3600.0
+
+
+class Running:
+    """One run."""
+
+    def __init__(self, server: Server, looking: Looking, teller: Teller, clock: Clock, unloading: Unloading) -> None:
+        self._server = server
+        self._looking = looking
+        self._teller = teller
+        self._clock = clock
+        self._unloading = unloading
+        self._conversations = Conversations()
+        self._marks = Marks()
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._open: set[Connection] = set()
+        self._until = 0.0
+
+    def run(self, workload: Workload, asked: Asked, bounds: Bounds, after: Callable[[int], None]) -> None:
+        """Run it; `after` is called with the number of requests of each step that is done.
+
+        Raises:
+            Forbidden: this probe only reads.
+            NotAvailable: a request cannot be put to a server.
+        """
+        self._until = self._clock.now() + bounds.seconds
+        self._looking.look()
+        for step in steps(workload, bounds.requests):
+            if self._left_s() <= 0:
+                self._teller.tell(Warned(message=f"the run's {bounds.seconds:g} s are over; it ends before request {step.numbers[0]} of {len(workload)}"))
+                return
+            if self._failures >= MOST_FAILURES:
+                self._teller.tell(
+                    Warned(message=f"{self._failures} requests in a row failed; the run ends before request {step.numbers[0]} of {len(workload)}")
+                )
+                return
+            self._step(step, asked)
+            after(len(step.numbers))
+        if bounds.requests is not None and bounds.requests < len(workload):
+            self._teller.tell(Warned(message=f"the run ends after {bounds.requests} of {len(workload)} requests, as it was bound to"))
+
+    def _left_s(self) -> float:
+        return self._until - self._clock.now()
+
+    def _step(self, step: Step, asked: Asked) -> None:
+        number, request = step.first
+        if request.action:
+            self._act(number, request, asked.model)
+            return
+        asked = replace(asked, context=step.context or asked.context, concurrency=len(step.lanes))
+        answers = self._at_once(step.lanes, asked) if len(step.lanes) > 1 else self._lane(step.lanes[0], asked)
+        sample = self._looking.settled(step.numbers)
+        for place, answer in answers.items():
+            if answer.trouble is None:
+                self._unloading.answered(sample, place, answer.load_s)
+
+    def _act(self, number: int, request: Request, model: str) -> None:
+        if request.action == UNLOAD:
+            self._unloading.unload(model, number)
+        else:
+            words = f"the workload asks for {request.action!r}, which a probe does not do; do it by hand while kvlab probe --watch looks on"
+            self._teller.tell(Warned(message=words), request=number)
+
+    def _lane(self, lane: Lane, asked: Asked) -> dict[int, Answer]:
+        """Send a lane's requests one after another; return the answers by number."""
+        asking = Asking(self._server, self._teller, self._clock, self._left_s)
+        answers: dict[int, Answer] = {}
+        for number, given in lane.requests:
+            if self._left_s() <= 0:
+                break
+            with self._lock:
+                request = self._conversations.resolve(given)
+                self._marks.asked(number, request)
+                connection = self._server.connection()
+                self._open.add(connection)
+            answer = answers[number] = asking.ask(number, request, asked, connection)
+            with self._lock:
+                self._open.discard(connection)
+                self._failures = 0 if answer.trouble is None else self._failures + 1
+                told = self._marks.answered(number, answer.text) if answer.trouble is None else []
+                self._conversations.closed(request, (), (), answer.text)
+            self._teller.tell(*told, request=number)
+        return answers
+
+    def _at_once(self, lanes: Sequence[Lane], asked: Asked) -> dict[int, Answer]:
+        answers: dict[int, Answer] = {}
+        errors: list[BaseException] = []
+
+        def one(lane: Lane) -> None:
+            try:
+                answers.update(self._lane(lane, asked))
+            except BaseException as error:  # noqa: BLE001  it is raised again where the run waits
+                errors.append(error)
+
+        threads = [threading.Thread(target=one, args=(lane,), daemon=True) for lane in lanes]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except BaseException:
+            # whoever waits for a reply is woken, and tells that it was cancelled
+            self.abort()
+            for thread in threads:
+                thread.join()
+            raise
+        for error in errors:
+            raise error
+        return answers
+
+    def abort(self) -> None:
+        """End all requests that run."""
+        self._until = self._clock.now()
+        with self._lock:
+            for connection in self._open:
+                connection.abort()

@@ -1,0 +1,154 @@
+"""Sample: one look at a server, its processes and its machine, and the events that tell it.
+
+Invariant: a look never fails; what could not be read is missing, and `trouble` says why the server did not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kvlab.events import Event, Listed, Observed, ProcessSeen
+from kvlab.probe.clock import Clock
+from kvlab.probe.imported import categories
+from kvlab.probe.machine_bytes import MachineBytes, ReadsMachine
+from kvlab.probe.process_bytes import ProcessBytes, ReadsProcess
+from kvlab.probe.processes import Family, Process, Processes
+from kvlab.probe.server import ListedModel, Server
+from kvlab.probe.trouble import Trouble
+from kvlab.units import MIB
+
+SERVER, RUNNER = "server", "runner"
+"""What a process is to the server that is probed."""
+
+END_OF_LOOK = "processes"
+"""The gauge that ends a look: how many runners there are."""
+
+
+NOBODY = Family()
+NOTHING_READ = MachineBytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look.
+
+    Attributes:
+        at: When, on the probe's clock.
+        models: What the server lists; None when it did not answer.
+        trouble: Why it did not.
+        family: The server's processes.
+        held: What each of them holds.
+        machine: What the machine has left.
+    """
+
+    at: float
+    models: tuple[ListedModel, ...] | None
+    trouble: Trouble | None = None
+    family: Family = NOBODY
+    held: Mapping[int, ProcessBytes] = field(default_factory=dict[int, ProcessBytes])
+    machine: MachineBytes = NOTHING_READ
+
+    @property
+    def sizes(self) -> dict[str, int | None]:
+        """Bytes that the server tells, by model."""
+        return {model.name: model.size for model in self.models or ()}
+
+    @property
+    def footprint(self) -> int | None:
+        """Bytes that the holders of models keep to themselves; None when it cannot be read of any."""
+        told = [self.held[one.pid].footprint for one in self.family.holders if one.pid in self.held]
+        known = [count for count in told if count is not None]
+        return sum(known) if known else None
+
+    def equals(self, other: Sample) -> bool:
+        """Whether nothing moved between two looks: the same processes, the same sizes, and footprints within 1 MiB."""
+        mine, theirs = self.footprint or 0, other.footprint or 0
+        same_processes = self.family.holders == other.family.holders
+        return same_processes and self.models is not None and other.models is not None and self.sizes == other.sizes and abs(mine - theirs) <= MIB
+
+
+class Sampler:
+    """Takes samples."""
+
+    def __init__(self, server: Server, processes: Processes, process_bytes: ReadsProcess, machine_bytes: ReadsMachine, clock: Clock) -> None:
+        self._server = server
+        self._processes = processes
+        self._process_bytes = process_bytes
+        self._machine_bytes = machine_bytes
+        self._clock = clock
+
+    def take(self) -> Sample:
+        """Look once."""
+        models, trouble = None, None
+        try:
+            models = self._server.listed()
+        except Trouble as met:
+            trouble = met
+        family = self._processes.family()
+        held = {process.pid: self._process_bytes(process.pid) for process in (*family.runners, family.server) if process}
+        return Sample(self._clock.now(), models, trouble, family, held, self._machine_bytes())
+
+
+def sample_events(sample: Sample, before: Sample | None = None) -> Iterator[Event]:
+    """Yield the events that tell a sample; with the one `before`, the machine's rates of swapping since then too."""
+    if sample.models is not None:
+        for model in sample.models:
+            yield Listed(count=len(sample.models), model=model.name, digest=model.digest, context=model.context, label=model.expires_at)
+            yield from _bytes("size", model.size, label=model.name)
+            yield from _bytes("size_vram", model.size_vram, label=model.name)
+        if not sample.models:
+            yield Listed(count=0)
+    for process in sample.family.runners:
+        yield from _process(process, RUNNER, sample)
+    if sample.family.server:
+        yield from _process(sample.family.server, SERVER, sample)
+    yield from _machine(sample.machine)
+    if before is not None:
+        yield from _swapping(sample, before)
+    # always there, and last: tables take it for the end of a look
+    yield Observed(gauge=END_OF_LOOK, number=len(sample.family.runners))
+
+
+def _process(process: Process, role: str, sample: Sample) -> Iterator[Event]:
+    yield ProcessSeen(pid=process.pid, ppid=process.ppid, label=process.name, model=_model(sample) if role == RUNNER else "")
+    held = sample.held.get(process.pid, ProcessBytes())
+    yield from _bytes("footprint", held.footprint, label=role, pid=process.pid, step=held.step or 1)
+    for gauge, count in (("rss", held.resident), ("anonymous", held.anonymous), ("mapped", held.mapped), ("process_swap", held.swapped)):
+        yield from _bytes(gauge, count, label=role, pid=process.pid)
+    if held.text:
+        yield from categories(held.text, process.pid)
+
+
+def _model(sample: Sample) -> str:
+    # which of several runners holds which model is not told anywhere
+    return sample.models[0].name if sample.models and len(sample.models) == 1 else ""
+
+
+def _machine(machine: MachineBytes) -> Iterator[Event]:
+    yield from _bytes("available", machine.available)
+    yield from _bytes("swap_used", machine.swap_used)
+    yield from _bytes("swapped_in", machine.swapped_in)
+    yield from _bytes("swapped_out", machine.swapped_out)
+    for gauge, share in (("free_share", machine.free_share), ("pressure_share", machine.pressure_share)):
+        if share is not None:
+            yield Observed(gauge=gauge, number=share)
+
+
+def _swapping(sample: Sample, before: Sample) -> Iterator[Event]:
+    """Yield what was swapped since the look before, and how fast."""
+    seconds = sample.at - before.at
+    pairs = (
+        ("in", sample.machine.swapped_in, before.machine.swapped_in),
+        ("out", sample.machine.swapped_out, before.machine.swapped_out),
+    )
+    for way, now, then in pairs:
+        if now is not None and then is not None and now >= then:
+            yield from _bytes(f"swapped_{way}_since", now - then)
+            if seconds > 0:
+                yield Observed(gauge=f"swap_{way}_rate", number=(now - then) / seconds, unit="B/s")
+
+
+def _bytes(gauge: str, count: int | None, *, label: str = "", pid: int | None = None, step: int = 1) -> Iterator[Event]:
+    if count is not None:
+        yield Observed(gauge=gauge, observed=count, unit="B", step=step, label=label, pid=pid)

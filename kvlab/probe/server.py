@@ -1,0 +1,157 @@
+"""Server: the calls of Ollama's API that a probe makes, and the plain data that comes back.
+
+Source: Ollama's public API: `/api/version`, `/api/ps`, `/api/tags`, `/api/chat`, `/api/generate`; unloading is a call with `keep_alive` 0 and nothing asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kvlab.probe.address import Address
+from kvlab.probe.connection import Connection
+from kvlab.probe.trouble import Forbidden, Trouble
+
+QUICK_S = 5.0
+"""Seconds in which the list and the version have to come."""
+
+SILENCE_S = 600.0
+"""Seconds that a server may be silent while it evaluates a prompt: 317 s were seen for one of 131,072 tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model that the server says it has loaded; bytes are None when it does not tell them.
+
+    Attributes:
+        name: Its name.
+        size: Bytes it takes; for an MLX model the allocator's active bytes and its pool.
+        size_vram: Those of them on the GPU.
+        digest: Which weights.
+        context: Its context length in tokens.
+        expires_at: When it will be unloaded, as the server writes it.
+        format: How its weights are stored.
+    """
+
+    name: str
+    size: int | None = None
+    size_vram: int | None = None
+    digest: str = ""
+    context: int | None = None
+    expires_at: str = ""
+    format: str = ""
+
+
+class Server:
+    """The calls. One that only reads refuses to ask for anything."""
+
+    def __init__(self, address: Address, *, read_only: bool = False, quick_s: float = QUICK_S, silence_s: float = SILENCE_S) -> None:
+        self.address = address
+        self.read_only = read_only
+        self.quick_s = quick_s
+        self.silence_s = silence_s
+
+    def version(self) -> str:
+        """Return the server's version.
+
+        Raises:
+            Trouble: it does not answer so.
+        """
+        told = self._quick("/api/version").get("version")
+        if not isinstance(told, str):
+            raise Trouble("wrong_answer", "/api/version tells no version")
+        return told[:60]
+
+    def listed(self) -> tuple[ListedModel, ...]:
+        """Return the loaded models.
+
+        Raises:
+            Trouble: it does not answer so.
+        """
+        return tuple(_model(row) for row in _rows(self._quick("/api/ps"), "/api/ps"))
+
+    def installed(self) -> tuple[str, ...]:
+        """Return the names of the models it could load.
+
+        Raises:
+            Trouble: it does not answer so.
+        """
+        return tuple(_name(row) for row in _rows(self._quick("/api/tags"), "/api/tags"))
+
+    def connection(self) -> Connection:
+        """Return a connection for one request whose answer comes in pieces."""
+        return Connection(self.address, self.silence_s)
+
+    def ask(self, connection: Connection, path: str, body: dict[str, Any], left_s: Callable[[], float]) -> Iterator[dict[str, Any]]:
+        """Ask for an answer and yield its pieces.
+
+        Raises:
+            Forbidden: this probe only reads.
+            Trouble: the next piece does not come.
+        """
+        self.require_may_ask()
+        yield from connection.lines(path, body, left_s)
+
+    def unload(self, model: str) -> str:
+        """Ask the server to unload `model`; return the reason that it gives for its answer: `unload` when it accepted.
+
+        Raises:
+            Forbidden: this probe only reads.
+            Trouble: it does not answer.
+        """
+        self.require_may_ask()
+        body = {"model": model, "prompt": "", "keep_alive": 0, "stream": False}
+        return str(Connection(self.address, self.quick_s).whole("POST", "/api/generate", body).get("done_reason", ""))[:60]
+
+    def _quick(self, path: str) -> dict[str, Any]:
+        return Connection(self.address, self.quick_s).whole("GET", path)
+
+    def require_may_ask(self) -> None:
+        """Nothing happens when this probe may ask for something.
+
+        Raises:
+            Forbidden: it only reads.
+        """
+        if self.read_only:
+            raise Forbidden
+
+
+def _rows(told: dict[str, Any], path: str) -> list[dict[str, Any]]:
+    # a list without a model is null in some versions
+    rows: Any = told.get("models", "") if told.get("models", "") is not None else []
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in cast("list[Any]", rows)):
+        raise Trouble("wrong_answer", f"{path} tells no list of models")
+    return cast("list[dict[str, Any]]", rows)
+
+
+def _model(row: dict[str, Any]) -> ListedModel:
+    details = row.get("details")
+    told = cast("dict[str, Any]", details) if isinstance(details, dict) else {}
+    return ListedModel(
+        name=_name(row),
+        size=_count(row.get("size")),
+        size_vram=_count(row.get("size_vram")),
+        digest=_words(row.get("digest")),
+        context=_count(row.get("context_length")),
+        expires_at=_words(row.get("expires_at")),
+        format=_words(told.get("format")),
+    )
+
+
+def _name(row: dict[str, Any]) -> str:
+    name = _words(row.get("name")) or _words(row.get("model"))
+    if not name:
+        raise Trouble("wrong_answer", "a model in the list has no name")
+    return name
+
+
+def _words(value: Any) -> str:
+    return value[:200] if isinstance(value, str) else ""
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value < 2**63:
+        return None
+    return int(value)

@@ -1,0 +1,248 @@
+"""What goes wrong with a live server is a sign in the recording and a request's row, never a crash."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import kvlab
+from kvlab.events import LIFE_SIGNS
+from kvlab.probe import Probe
+from kvlab.probe.processes import Process
+from kvlab.probe.rows import never_answered, request_rows, sample_rows, sign_rows
+from kvlab.probe.trouble import Trouble
+from tests.probe.recorded_server import GIB, MODEL, STALL, JumpingClock, World
+
+ASKED = kvlab.workloads.unrelated(3)
+
+
+def signs(recording: kvlab.Recording) -> list[tuple[str, int | None]]:
+    return [(row["state"], row["pid"]) for row in sign_rows(recording).iter_rows(named=True)]
+
+
+def states(recording: kvlab.Recording) -> list[str]:
+    return [state for state, _ in signs(recording)]
+
+
+def test_the_runner_disappears_while_its_model_is_listed(probe: Probe, world: World, clock: JumpingClock) -> None:
+    clock.after(3, lambda: setattr(world, "runner", None))
+    recording = probe.watch(6, every=2)
+    assert signs(recording) == [("answering", None), ("process_gone", 4242)]
+    assert "still listed" in sign_rows(recording)["message"][-1]
+    # without its runner the server itself is all that can hold anything
+    assert sample_rows(recording)["runner_pid"].to_list() == [4242, 4242, 100, 100]
+
+
+def test_the_runner_is_replaced_during_a_request(probe: Probe, world: World) -> None:
+    def crash() -> None:
+        world.runner = Process(5001, 100, "ollama runner", 9.0)
+
+    world.on_ask = crash
+    recording = probe.run("unrelated:1", progress=False)
+    assert ("process_gone", 4242) in signs(recording)
+    assert request_rows(recording)["runner_pid"].to_list() == [5001]
+
+
+def test_a_pid_that_is_used_again_is_another_process(probe: Probe, world: World, clock: JumpingClock) -> None:
+    clock.after(1, lambda: setattr(world, "runner", Process(4242, 100, "ollama runner", 77.0)))
+    assert ("process_gone", 4242) in signs(probe.watch(2, every=2))
+
+
+def test_the_server_restarts(probe: Probe, world: World, clock: JumpingClock) -> None:
+    def restart() -> None:
+        world.server, world.listed, world.runner = Process(200, 1, "ollama", 5.0), False, None
+
+    clock.after(3, restart)
+    recording = probe.watch(6, every=2)
+    assert signs(recording) == [("answering", None), ("unlisted", None), ("restarted", 200), ("process_gone", 4242)]
+    assert "100" in sign_rows(recording).filter(state="restarted")["message"][0]
+
+
+def test_the_server_goes_away_and_comes_back(probe: Probe, world: World, clock: JumpingClock) -> None:
+    clock.after(3, lambda: world.answers.update({"/api/ps": (503, {"error": "busy"})}))
+    clock.after(7, world.answers.clear)
+    recording = probe.watch(10, every=2)
+    assert states(recording) == ["answering", "failed", "answering"]
+    assert sample_rows(recording)["listed"].to_list() == [1, 1, None, None, 1, 1]
+
+
+def test_an_empty_list_while_the_process_lives_is_not_released(probe: Probe, world: World, clock: JumpingClock) -> None:
+    clock.after(3, lambda: setattr(world, "listed", False))
+    recording = probe.watch(20, every=2)
+    assert signs(recording) == [("answering", None), ("unlisted", None), ("left_behind", 4242)]
+    assert sign_rows(recording)["seconds"][-1] == 6.0
+    assert sample_rows(recording)["footprint"].to_list()[-1] == 19 * GIB
+
+
+def test_an_empty_list_and_no_runner_is_no_sign(probe: Probe, world: World) -> None:
+    world.gone()
+    assert states(probe.watch(20, every=2)) == ["answering"]
+
+
+def test_a_child_that_held_no_model_is_not_left_behind(probe: Probe, world: World) -> None:
+    world.listed, world.runner = False, Process(4242, 100, "python", 2.0)
+    assert states(probe.watch(20, every=2)) == ["answering"]
+
+
+def test_a_stale_size_is_told_and_the_later_one_counts(probe: Probe, world: World, clock: JumpingClock) -> None:
+    def late() -> None:
+        clock.after(0.4, lambda: setattr(world, "size", 19 * GIB))
+
+    world.on_ask = late
+    recording = probe.run("unrelated:1", progress=False)
+    assert request_rows(recording)["size"].to_list() == [19 * GIB]
+    assert request_rows(recording)["signs"].to_list() == [["stale_size", "settled"]]
+    assert str(18 * GIB) in sign_rows(recording).filter(state="stale_size")["message"][0]
+
+
+def test_a_reading_that_never_rests_counts_as_settled_after_five_seconds(probe: Probe, world: World, clock: JumpingClock) -> None:
+    def restless() -> None:
+        world.footprint += 100 * 2**20
+        clock.after(0.5, restless)
+
+    clock.after(0.5, restless)
+    recording = probe.run("unrelated:1", progress=False)
+    assert sign_rows(recording).filter(state="settled")["seconds"].to_list() == [5.0]
+
+
+def test_a_reading_of_other_processes_is_not_settled(probe: Probe, world: World, clock: JumpingClock) -> None:
+    born = 10.0
+
+    def replaced() -> None:
+        nonlocal born
+        born += 1
+        world.runner = Process(6000, 100, "ollama runner", born)
+        clock.after(0.5, replaced)
+
+    clock.after(0.5, replaced)
+    recording = probe.run("unrelated:1", progress=False)
+    assert "not_settled" in states(recording)
+    assert "settled" not in states(recording)
+
+
+def test_the_list_stalls(probe_of: Callable[..., Probe], world: World) -> None:
+    world.answers["/api/ps"] = STALL
+    recording = probe_of(quick_s=0.2).look()
+    assert states(recording) == ["answering", "stalled"]
+    assert sign_rows(recording)["seconds"].to_list() == [0.0, 0.2]
+    assert sample_rows(recording)["listed"].to_list() == [None]
+    # what the server does not tell the system still does
+    assert sample_rows(recording)["footprint"].to_list() == [19 * GIB]
+
+
+def test_an_answer_that_drips_is_cut_off(probe_of: Callable[..., Probe]) -> None:
+    """A server that stays alive byte by byte cannot hold the probe beyond its limit."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def drip() -> None:
+        with listener, listener.accept()[0] as one:
+            one.recv(1000)
+            one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n{")
+            while not over.wait(0.02):
+                try:
+                    one.sendall(b" ")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=drip, daemon=True)
+    thread.start()
+    probe = probe_of(url=f"http://127.0.0.1:{listener.getsockname()[1]}", quick_s=0.3)
+    with pytest.raises(Trouble) as met:
+        probe.server.listed()
+    over.set()
+    thread.join()
+    assert met.value.state == "stalled"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"<html>hello</html>", b"", b"[1, 2]", b'{"models": 3}', b'{"models": [3]}', b'{"models": [{}]}', b"\xff\xfe", b'{"mod', b"{}", b"[" * 100_000],
+    ids=["html", "nothing", "list", "number", "numbers", "nameless", "no text", "cut", "no models", "deep"],
+)
+def test_a_list_that_is_none(probe: Probe, world: World, body: bytes) -> None:
+    world.answers["/api/ps"] = body
+    recording = probe.look()
+    assert states(recording) == ["answering", "wrong_answer"]
+    assert sample_rows(recording)["listed"].to_list() == [None]
+
+
+def test_a_list_with_odd_figures_keeps_the_others(probe: Probe, world: World) -> None:
+    odd = b'{"models": [{"name": "a", "size": -1, "size_vram": 1e400, "context_length": "many"}, {"name": "b", "size": 7, "expires_at": 3}]}'
+    world.answers["/api/ps"] = odd
+    rows = sample_rows(probe.look())
+    assert rows["listed"].to_list() == [2]
+    assert rows["size"].to_list() == [7]
+
+
+def test_an_empty_list_is_null_in_some_versions(probe: Probe, world: World) -> None:
+    world.answers["/api/ps"] = {"models": None}
+    assert sample_rows(probe.look())["listed"].to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        ((500, {"error": "mlx runner failed: out of memory"}), "failed"),
+        ((404, b"no"), "failed"),
+        (b"not json\n", "wrong_answer"),
+        ([{"message": {"content": "Par"}, "done": False}], "wrong_answer"),
+        ([{"error": "the runner has died"}], "failed"),
+        ([{"message": {"content": 3}}], "wrong_answer"),
+        ([{"response": None, "done": True}], "wrong_answer"),
+        (b'{"message": {"content": "' + b"x" * (2 << 20), "wrong_answer"),
+        (b"", "wrong_answer"),
+    ],
+    ids=["500", "404", "no json", "cut", "error inside", "no text", "null", "long line", "nothing"],
+)
+def test_an_answer_that_is_none(probe: Probe, world: World, told: Any, state: str) -> None:
+    world.on_ask = lambda: told if len([1 for _, asked in world.seen if asked]) == 2 else None
+    recording = probe.run(ASKED, progress=False)
+    rows = request_rows(recording)
+    assert rows["stop"].to_list() == ["stop_token", "failed", "stop_token"]
+    assert rows["signs"].to_list()[1][0] == state
+
+
+def test_an_error_that_quotes_the_prompt_is_not_kept(probe: Probe, world: World) -> None:
+    question = ASKED.requests[0].messages[0][1]
+    world.on_ask = lambda: (400, {"error": f"cannot render: {question}"})
+    recording = probe.run("unrelated:1", progress=False)
+    assert "HTTP 400" in sign_rows(recording)["message"].to_list()
+    assert "capital of France" not in str(recording.events.to_dicts())
+
+
+def test_three_failures_in_a_row_end_a_run(probe: Probe, world: World) -> None:
+    world.on_ask = lambda: (500, {"error": "no"})
+    recording = probe.run("unrelated:15", progress=False)
+    assert recording.requests["stop"].to_list() == ["failed"] * 3
+    assert any("3 requests in a row failed" in str(words) for words in recording.events["message"])
+
+
+def test_nobody_takes_the_connection(probe_of: Callable[..., Probe]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    probe = probe_of(url=f"http://127.0.0.1:{port}", model=MODEL)
+    recording = probe.watch(4, every=2)
+    assert states(recording) == ["refused", "refused"]
+    assert never_answered(recording)
+    recording = probe.run("unrelated:15", progress=False)
+    assert recording.requests["stop"].to_list() == ["failed"] * 3
+    assert never_answered(recording)
+    unnamed = probe_of(url=f"http://127.0.0.1:{port}").run("unrelated:15", progress=False)
+    assert unnamed.requests.height == 0
+    assert any("no request was sent" in str(words) for words in unnamed.events["message"])
+
+
+def test_the_server_dies_during_a_run(probe: Probe, world: World) -> None:
+    world.on_ask = lambda: b"" if len([1 for _, asked in world.seen if asked]) > 1 else None
+    recording = probe.run("unrelated:2", progress=False)
+    assert recording.requests["stop"].to_list() == ["stop_token", "failed"]
+
+
+def test_every_sign_is_a_known_one(probe: Probe, world: World) -> None:
+    world.on_ask = lambda: (500, {"error": "no"})
+    assert set(states(probe.run("E2", progress=False))) <= set(LIFE_SIGNS)
