@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kvlab.lab.lab import open_lab as open
     from kvlab.notebook import load_ipython_extension
     from kvlab.policy import Policy
+    from kvlab.probe import Probe
     from kvlab.recording import Recording, load
     from kvlab.shape import LayerGroup, Shape
     from kvlab.views.dashboard.widget import stepper
@@ -32,6 +33,7 @@ _PLACES = {
     "KvlabError": ("kvlab.errors", "KvlabError"),
     "LayerGroup": ("kvlab.shape", "LayerGroup"),
     "Policy": ("kvlab.policy", "Policy"),
+    "Probe": ("kvlab.probe", "Probe"),
     "Recording": ("kvlab.recording", "Recording"),
     "Request": ("kvlab.workloads", "Request"),
     "Shape": ("kvlab.shape", "Shape"),
@@ -51,6 +53,7 @@ __all__ = [
     "KvlabError",
     "LayerGroup",
     "Policy",
+    "Probe",
     "Recording",
     "Request",
     "Shape",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import keyword
 import os
 import re
 import sys
@@ -18,8 +19,8 @@ from kvlab.cli import interrupted
 from kvlab.cli.command import Command
 from kvlab.errors import KvlabError, UnreadableInput
 
-COMMANDS = ("demo", "run", "twin", "check", "soak", "diagnose", "report", "pack", "lab", "doctor", "bench", "reproduce")
-"""The commands, each a module of this package, in the order in which `--help` shows them."""
+COMMANDS = ("demo", "run", "twin", "check", "soak", "diagnose", "import", "probe", "report", "export", "pack", "lab", "doctor", "bench", "reproduce")
+"""The commands, each a module of this package (`import` is `import_`: the word is Python's), in the order in which `--help` shows them."""
 
 INTERRUPTED = 130
 OUTPUT_CLOSED = 141
@@ -87,7 +88,8 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action=_Version, nargs=0, help="show kvlab's version and leave")
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        command = cast("Command", importlib.import_module(f"kvlab.cli.{name}"))
+        module = f"{name}_" if keyword.iskeyword(name) else name
+        command = cast("Command", importlib.import_module(f"kvlab.cli.{module}"))
         examples = "\n".join(f"  {line}" for line in command.EXAMPLE.splitlines())
         added = commands.add_parser(
             command.NAME,

@@ -1,0 +1,80 @@
+"""`kvlab probe`: look at a live Ollama or any server of its API, look on, or run a workload against it."""
+
+from __future__ import annotations
+
+import argparse
+
+from kvlab.cli import arguments
+from kvlab.cli.command import Arguments
+
+NAME = "probe"
+ABOUT = "look at a live Ollama, look on for a while, or run a workload against it; nothing is unloaded unless the workload says so"
+EXAMPLE = (
+    "kvlab probe\nkvlab probe --watch 600 --out evening.kvrec\nkvlab probe --workload unrelated:15 --model qwen3:4b --out probe.kvrec\n"
+    "kvlab probe --workload E2 --requests 20 --seconds 900 --json"
+)
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--url", metavar="URL", default="http://127.0.0.1:11434", help="the server (default: %(default)s)")
+    parser.add_argument(
+        "--workload", metavar="W", help="ask what this workload asks: a name such as unrelated:15 or A1, or a case file; without it nothing is asked"
+    )
+    parser.add_argument("--model", metavar="M", default="", help="the model that is asked; by default the one that is loaded, or the only one there is")
+    parser.add_argument("--pid", metavar="P", type=int, help="the server's process; by default the one that listens on the port")
+    parser.add_argument("--watch", metavar="SECONDS", type=float, help="look on for so long, without asking; Ctrl-C ends it")
+    parser.add_argument("--every", metavar="SECONDS", type=float, default=2.0, help="time between two looks of --watch (default: %(default)s)")
+    parser.add_argument("--read-only", action="store_true", help="never ask the server for anything but its version and lists")
+    parser.add_argument("--requests", metavar="N", type=int, help="requests of the workload at most")
+    parser.add_argument("--seconds", metavar="S", type=float, default=3600.0, help="seconds of the workload at most (default: %(default)s)")
+    parser.add_argument("--context", metavar="TOKENS", type=int, default=0, help="the context length to ask for; by default the server's")
+    parser.add_argument(
+        "--keep-alive", metavar="TIME", default="", help="how long the model stays loaded after a request, such as 10m or -1; by default the server's"
+    )
+    parser.add_argument("--scale", metavar="F", type=float, default=1.0, help="the workload's counts of tokens times F")
+    parser.add_argument("--unload-by", choices=("api", "stop"), default="api", help="how a workload's unload is done: a call, or the command ollama stop")
+    parser.add_argument("--log", metavar="FILE", help="the server's log, read as it grows; by default Ollama's usual one")
+    parser.add_argument("--elsewhere", action="store_true", help="the URL may be another machine; its processes cannot be seen")
+    arguments.out(parser)
+    arguments.as_json(parser)
+
+
+def run(args: Arguments) -> int:
+    """Probe and print."""
+    from kvlab.cli.probe_print import print_probe
+    from kvlab.errors import BadValue, NotAvailable
+    from kvlab.probe import Probe
+    from kvlab.probe.rows import never_answered
+    from kvlab.workloads import resolve
+
+    if args.workload and args.watch is not None:
+        raise BadValue(what="--workload and --watch are given", why="one asks, the other looks on", hint="run them as two commands, each with its own --out")
+    probe = Probe(args.url, pid=args.pid, model=args.model, read_only=args.read_only, elsewhere=args.elsewhere, log=args.log)
+    try:
+        if args.workload:
+            recording = probe.run(
+                resolve(args.workload, args.scale),
+                requests=args.requests,
+                seconds=args.seconds,
+                context=args.context,
+                keep_alive=args.keep_alive,
+                unload_by=args.unload_by,
+                store_text=args.store_text,
+                out=args.out,
+                progress=arguments.shows_progress(args),
+            )
+        else:
+            recording = probe.watch(args.watch or 0.0, every=args.every, out=args.out)
+    except KeyboardInterrupt:
+        if probe.recording is not None:
+            print_probe(probe.recording, as_json=args.json)
+        raise
+    print_probe(recording, as_json=args.json)
+    if never_answered(recording):
+        raise NotAvailable(
+            what=f"no server of Ollama's API answered at {probe.server.address}",
+            why="neither its version nor its list of models came",
+            hint="start it (ollama serve), or name its address with --url",
+        )
+    return 0

@@ -1,0 +1,98 @@
+"""What `kvlab probe` prints of a recording: rows, signs of life and findings as text, or one JSON object and nothing else. JSON keys are stable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from kvlab.cli import arguments
+from kvlab.diagnose import Findings, diagnose
+from kvlab.events import Warned
+from kvlab.probe.rows import request_rows, sample_rows, sign_rows
+from kvlab.recording import Recording
+from kvlab.units import Unit, unit_for
+from kvlab.views import text_table
+
+BYTES = ("size", "footprint", "rss", "mapped", "swap_used", "swapped_in", "swapped_out", "available")
+"""Columns of bytes."""
+
+_REQUEST = ("request", "label", "context", "concurrency", "tokens", "cached", "generated", "stop", "ttft_s", "listed", "runner_pid")
+_LOOK = ("t", "listed", "context", "runner_pid")
+_MOST = 40
+"""Rows that are shown in a terminal; the recording has all."""
+
+
+def print_probe(recording: Recording, *, as_json: bool) -> None:
+    """Print a probe's recording."""
+    asked = recording.requests.height > 0
+    findings = diagnose(recording) if asked else Findings((), recording.warnings)
+    if as_json:
+        arguments.print_json(probe_json(recording, findings))
+    else:
+        print(probe_text(recording, findings))
+
+
+def probe_json(recording: Recording, findings: Findings) -> dict[str, Any]:
+    """Return a probe's recording as JSON holds it. Bytes are whole bytes, `_s` are seconds."""
+    made = recording.manifest
+    return {
+        "workload": made.workload,
+        "model": made.model,
+        "server": {"version": made.origin.get("server_version", ""), "where": made.origin.get("server", ""), "port": made.origin.get("port")},
+        "requests": [_named(row) for row in request_rows(recording).iter_rows(named=True)],
+        "samples": [_named(row) for row in sample_rows(recording).iter_rows(named=True)],
+        "signs": [{name: value for name, value in row.items() if name != "seq"} for row in sign_rows(recording).iter_rows(named=True)],
+        **findings.to_dict(),
+    }
+
+
+def probe_text(recording: Recording, findings: Findings) -> str:
+    """Return a probe's recording as text; all bytes are in the unit that the header names."""
+    made = recording.manifest
+    server = f"server {made.origin.get('server_version') or 'of unknown version'} on {made.origin.get('server', 'this machine')}"
+    head = f"{server}, port {made.origin.get('port')}; model {made.model}"
+    asked = recording.requests.height > 0
+    rows = request_rows(recording) if asked else sample_rows(recording)
+    parts = [head, _table(rows, _REQUEST if asked else _LOOK), _signs(recording), _warnings(recording), findings.text()]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table(rows: pl.DataFrame, columns: tuple[str, ...]) -> str:
+    largest = max((int(value) for name in ("size", "footprint") if (value := rows.get_column(name).max()) is not None), default=0)  # pyright: ignore[reportArgumentType]
+    unit = unit_for(largest)
+    cells = [_cells(row, columns, unit) for row in rows.iter_rows(named=True)]
+    titles = [*columns, *(f"{name} {unit.name}" for name in BYTES)]
+    return text_table.columns(titles, text_table.shortened(cells, _MOST), left=(columns.index("label"),) if "label" in columns else ())
+
+
+def _cells(row: dict[str, Any], columns: tuple[str, ...], unit: Unit) -> list[object]:
+    return [*(_cell(row[name]) for name in columns), *(unit.shown(row[name]) for name in BYTES)]
+
+
+def _cell(value: Any) -> object:
+    return f"{value:.2f}" if isinstance(value, float) else value
+
+
+def _signs(recording: Recording) -> str:
+    rows = sign_rows(recording).filter(~pl.col("state").is_in(["settled", "answering"]))
+    lines = [_sign(row) for row in rows.iter_rows(named=True)]
+    if len(lines) > _MOST:
+        lines = [*lines[: _MOST // 2], f"  … {len(lines) - _MOST} more in the recording", *lines[-(_MOST // 2) :]]
+    return "\n".join(["seen besides:", *lines]) if lines else ""
+
+
+def _sign(row: dict[str, Any]) -> str:
+    where = f"request {row['request']}" if row["request"] else f"at {row['t']:.1f} s"
+    whose = ", ".join(words for words in (row["model"], f"process {row['pid']}" if row["pid"] is not None else "") if words)
+    waited = f" ({row['seconds']:.1f} s)" if row["seconds"] else ""
+    return f"  {where}: {row['state']}{f' ({whose})' if whose else ''}: {row['message']}{waited}"
+
+
+def _warnings(recording: Recording) -> str:
+    messages = recording.events.filter(pl.col("kind") == Warned.kind).get_column("message").drop_nulls().unique(maintain_order=True)
+    return "\n".join(f"warning: {message}" for message in messages.head(_MOST))
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    return {(f"{name}_bytes" if name in BYTES else name): value for name, value in row.items()}
