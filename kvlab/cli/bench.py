@@ -1,47 +1,63 @@
-"""`kvlab bench`: speed side by side with mlx-lm."""
+"""`kvlab bench`: speed side by side with peers, and how good verdicts are."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+from dataclasses import dataclass
 from typing import Any
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
 
 NAME = "bench"
-ABOUT = "speed, side by side: `runner` holds the instrumented runner against mlx_lm.stream_generate, `index` the trie against its PromptTrie"
+ABOUT = "speed and bytes, side by side with peers, each under its bar"
 EXAMPLE = "kvlab bench\nkvlab bench runner --rounds 3 --json\nkvlab bench index"
 
-BENCHES = ("runner", "index")
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One bench: the module of `kvlab.studies` that has its `measure` and `as_text`, its usual rounds, and what it measures.
+
+    `measure(rounds=, say=)` returns what has `to_dict()`, with a `passed` in it; with `takes_model` it takes `model` first.
+    """
+
+    module: str
+    rounds: int
+    about: str
+    takes_model: bool = False
+
+
+BENCHES: dict[str, Bench] = {
+    "runner": Bench("bench_runner", 5, "the instrumented runner beside mlx_lm.stream_generate", takes_model=True),
+    "index": Bench("bench_index", 201, "the trie beside mlx-lm's PromptTrie"),
+    "verdicts": Bench("verdicts", 200, "verdicts on figures seen from outside, on lawful and leaking series"),
+}
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("bench", nargs="?", choices=BENCHES, help="what is measured (default: all there is)")
+    what = "; ".join(f"{name}: {bench.about}" for name, bench in BENCHES.items())
+    parser.add_argument("bench", nargs="?", choices=tuple(BENCHES), help=f"what is measured (default: all there is). {what}")
     parser.add_argument("--model", metavar="MODEL", default="smollm2", help="for runner: smollm2 (the default), a local folder or an mlx-lm id")
-    parser.add_argument("--rounds", type=int, metavar="N", help="how often each side runs (default: 5 for runner, 201 for index)")
+    usual = ", ".join(f"{bench.rounds} for {name}" for name, bench in BENCHES.items())
+    parser.add_argument("--rounds", type=int, metavar="N", help=f"how often each side runs, or how many series of each kind are judged (default: {usual})")
     arguments.as_json(parser)
 
 
 def run(args: Arguments) -> int:
     """Measure and print; 1 when something is under its bar."""
-    seen = [_measured(name, args) for name in (BENCHES if args.bench is None else (args.bench,))]
+    seen = [_measured(BENCHES[name], args) for name in (BENCHES if args.bench is None else (args.bench,))]
     passed = all(one["passed"] for one in seen)
     if args.json:
         arguments.print_json(seen[0] if args.bench is not None else {"bench": "all", "passed": passed, "benches": seen})
     return 0 if passed else 1
 
 
-def _measured(name: str, args: Arguments) -> dict[str, Any]:
-    from kvlab.studies import bench_index, bench_runner
-
-    say = None if args.json else print
-    if name == "runner":
-        runner = bench_runner.measure(args.model, rounds=5 if args.rounds is None else args.rounds, say=say)
-        text, told = bench_runner.as_text(runner), runner.to_dict()
-    else:
-        index = bench_index.measure(rounds=201 if args.rounds is None else args.rounds, say=say)
-        text, told = bench_index.as_text(index), index.to_dict()
+def _measured(bench: Bench, args: Arguments) -> dict[str, Any]:
+    study = importlib.import_module(f"kvlab.studies.{bench.module}")
+    given = {"model": args.model} if bench.takes_model else {}
+    seen = study.measure(**given, rounds=bench.rounds if args.rounds is None else args.rounds, say=None if args.json else print)
     if not args.json:
-        print(text)
-    return told
+        print(study.as_text(seen))
+    return dict(seen.to_dict())

@@ -1,0 +1,51 @@
+"""Requests made again of what a server tells of them: how many tokens, how many matched, how many were generated.
+
+The tokens themselves are not known and not needed: a prompt that matched m tokens begins with m tokens of an earlier one, and the twin
+holds the same bytes for any tokens with these matches. Which earlier one is not told; the latest that is long enough is taken,
+as conversations and tool sessions go on from their last request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kvlab.workloads.request import Request
+from kvlab.workloads.streams import Fresh
+
+MOST_KEPT = 512
+"""Earlier prompts that are kept for matching."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The counts of one request.
+
+    Attributes:
+        tokens: Tokens of the prompt.
+        matched: How many of them agreed with the trie.
+        generated: New tokens.
+        think_s: Seconds since the request before.
+    """
+
+    tokens: int
+    matched: int
+    generated: int
+    think_s: float = 0.0
+
+
+def requests_of(told: Sequence[Told]) -> Iterator[Request]:
+    """Yield requests with these counts, in order.
+
+    A match longer than every earlier prompt and reply was made with something from before the first request: it is taken as new.
+    """
+    fresh = Fresh()
+    kept: list[tuple[int, ...]] = []
+    for one in told:
+        matched = min(one.matched, one.tokens)
+        earlier = next((tokens for tokens in reversed(kept) if len(tokens) >= matched), ()) if matched else ()
+        prompt = earlier[:matched] + fresh.take(one.tokens - len(earlier[:matched]))
+        reply = fresh.take(one.generated)
+        kept.append(prompt + reply)
+        del kept[:-MOST_KEPT]
+        yield Request(tokens=prompt, generated=reply, think_s=one.think_s)

@@ -1,0 +1,7 @@
+"""How often the verdict on figures seen from outside is right: seeded lawful and leaking series, judged as a user's would be."""
+
+from __future__ import annotations
+
+from kvlab.studies.verdicts.confusion import Confusion, as_text, measure
+
+__all__ = ["Confusion", "as_text", "measure"]

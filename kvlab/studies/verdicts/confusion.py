@@ -1,0 +1,101 @@
+"""The confusion table: what was true of a series, and what was said of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kvlab.diagnose import Finding
+from kvlab.diagnose.outside import judged
+from kvlab.diagnose.outside.judged import SURE
+from kvlab.errors import BadValue
+from kvlab.studies.verdicts.series import Sample, sample
+from kvlab.views import text_table
+
+Say = Callable[[str], None]
+
+EACH = 200
+"""Series of each kind."""
+
+OPEN = "not_enough_data"
+LEAK = "leak"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One series with what was said of it."""
+
+    leak: float
+    finding: Finding
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the slope is more than `SURE` times half its interval: no leak may be missed then."""
+        numbers = self.finding.numbers
+        slope, half = numbers.get("unexplained_slope_bytes_per_request"), numbers.get("half_width_bytes_per_request")
+        return isinstance(slope, int | float) and isinstance(half, int | float) and slope > SURE * half
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the verdict is one that may be given of this series."""
+        said = self.finding.verdict
+        if not self.leak:
+            return said != LEAK
+        return said == LEAK if self.is_plain else said in (LEAK, OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """All series judged."""
+
+    judgements: tuple[Judgement, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every verdict is one that may be given."""
+        return all(one.is_right for one in self.judgements)
+
+    def table(self) -> dict[tuple[str, str], int]:
+        """Return how many series of each truth got each verdict."""
+        return dict(Counter((_truth(one), one.finding.verdict) for one in self.judgements))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as JSON holds it."""
+        rows = [{"truth": truth, "verdict": verdict, "series": count} for (truth, verdict), count in sorted(self.table().items())]
+        return {"bench": "verdicts", "rows": rows, "wrong": sum(not one.is_right for one in self.judgements), "passed": self.passed}
+
+
+def measure(rounds: int = EACH, seed: int = 0, say: Say | None = None) -> Confusion:
+    """Judge `rounds` lawful and `rounds` leaking series.
+
+    Raises:
+        BadValue: `rounds` is below 1.
+    """
+    if rounds < 1:
+        raise BadValue(what=f"--rounds {rounds} judges nothing", why="each kind needs a series", hint=f"use {EACH}")
+    judgements: list[Judgement] = []
+    for leaking in (False, True):
+        for number in range(rounds):
+            judgements.append(_judged(sample(seed + 2 * number + leaking, leaking=leaking)))
+        if say is not None:
+            say(f"{rounds} {'leaking' if leaking else 'lawful'} series judged")
+    return Confusion(tuple(judgements))
+
+
+def as_text(seen: Confusion) -> str:
+    """Return the table for a terminal."""
+    rows = [(truth, verdict, str(count)) for (truth, verdict), count in sorted(seen.table().items())]
+    wrong = sum(not one.is_right for one in seen.judgements)
+    return f"{text_table.columns(('truth', 'verdict', 'series'), rows)}\n{wrong} of {len(seen.judgements)} verdicts are wrong"
+
+
+def _judged(one: Sample) -> Judgement:
+    return Judgement(one.leak, judged(one.longest, one.server.shape, one.server.policy))
+
+
+def _truth(one: Judgement) -> str:
+    if not one.leak:
+        return "lawful"
+    return "leak, plain" if one.is_plain else "leak, within noise"

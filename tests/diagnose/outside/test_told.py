@@ -1,0 +1,59 @@
+"""Requests made again of their counts match as the counts say; series are cut at restarts; what is not told is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvlab.diagnose.outside import Seen, Told, judged, requests_of, series_seen
+from kvlab.events import Observed, RequestBegan, RequestClosed, RunnerChanged
+from kvlab.lab.shapes import read_shape
+from kvlab.lab.twin import Twin
+from kvlab.policy import Policy
+from kvlab.recording import Recording
+from kvlab.recording.manifest import Manifest
+from kvlab.recording.recorder import Recorder
+from kvlab.workloads import Workload
+
+COUNTS = (Told(100, 0, 10), Told(130, 105, 4), Told(90, 60, 8), Told(90, 90, 2), Told(40, 0, 0), Told(500, 131, 3))
+
+
+def test_the_twin_of_told_requests_matches_what_was_told() -> None:
+    twin = Twin(read_shape("qwen3-8b"))
+    rows = twin.run(Workload("told", tuple(requests_of(COUNTS))), progress=False).requests
+    assert rows["tokens"].to_list() == [one.tokens for one in COUNTS]
+    assert rows["matched"].to_list() == [one.matched for one in COUNTS]
+
+
+def test_a_match_with_what_came_before_the_first_request_is_taken_as_new() -> None:
+    requests = tuple(requests_of((Told(1000, 900, 5), Told(1100, 1000, 5))))
+    assert len(requests[0].tokens) == 1000
+    assert tuple(requests[1].tokens[:1000]) == tuple(requests[0].tokens)
+
+
+def recorded(sizes: list[int], restart_after: int | None = None) -> Recording:
+    recorder = Recorder(Manifest.now(model="m", source="ollama"))
+    seq = 0
+    for number, size in enumerate(sizes, start=1):
+        events = [RequestBegan(tokens=10), RequestClosed(generated=1), Observed(gauge="size", observed=size, step=1)]
+        if restart_after == number:
+            events.append(RunnerChanged(state="unloaded"))
+        for event in events:
+            seq += 1
+            event.seq, event.request = seq, number
+            recorder.write(event)
+    return recorder.close()
+
+
+def test_a_series_is_cut_where_a_runner_ended_the_longest_part_first() -> None:
+    parts = series_seen(recorded([1, 2, 3, 4, 5], restart_after=2))
+    assert [part.observed.tolist() for part in parts] == [[3, 4, 5], [1, 2]]
+    assert {part.gauge for part in parts} == {"size"}
+
+
+def test_without_matches_or_with_few_figures_it_says_what_to_record() -> None:
+    (seen,) = series_seen(recorded([1, 2, 3]))
+    shape = read_shape("qwen3-8b")
+    assert judged(seen, shape, Policy()).verdict == "not_enough_data"
+    assert "server's log" in judged(seen, shape, Policy()).summary
+    few = Seen(np.arange(1.0, 4), COUNTS[:3], np.array([1.0, 2.0, 3.0]), 1, "size")
+    assert "3 requests" in judged(few, shape, Policy()).summary
