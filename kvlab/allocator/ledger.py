@@ -24,10 +24,11 @@ class Ledger:
         transient: Bytes of consumed merge inputs that wait for a sweep.
         outside: Bytes in use in this process, by others, when the weights were taken in.
         peak: The allocator's highest active bytes since the last `reset_peak`, as last read.
+        unattributed: Bytes in use that no owner retains, as last measured; 0 while nothing was.
         tells_moves: Each allocation and release of a snapshot's bytes is an event.
     """
 
-    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "shared", "snapshots", "tells_moves", "transient", "weights")
+    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "shared", "snapshots", "tells_moves", "transient", "unattributed", "weights")
 
     def __init__(self, meter: Meter, emit: Callable[[Event], None]) -> None:
         self._meter = meter
@@ -39,6 +40,7 @@ class Ledger:
         self.transient = 0
         self.outside = 0
         self.peak = 0
+        self.unattributed = 0
         self.tells_moves = True
 
     @property
@@ -107,6 +109,8 @@ class Ledger:
         reading = self._meter.read()
         active = reading.active - self.outside
         self.peak = reading.peak - self.outside
+        unattributed = active - self.retained
+        self.unattributed = unattributed if self._meter.measures else 0
         event = BytesRead(
             phase=phase,
             weights=self.weights,
@@ -117,7 +121,7 @@ class Ledger:
             transient=self.transient,
             pool=reading.pool,
             active=active,
-            unattributed=active - self.retained,
+            unattributed=unattributed,
             peak=self.peak,
             budget=budget,
             nodes=nodes,

@@ -16,7 +16,13 @@ class Reading:
 
 
 class Meter(Protocol):
-    """An allocator's counters."""
+    """An allocator's counters.
+
+    Attributes:
+        measures: It asks an allocator; if not, it adds up what the owners say, and nothing can be unattributed.
+    """
+
+    measures: bool
 
     def read(self) -> Reading:
         """Return the counters now."""

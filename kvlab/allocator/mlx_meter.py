@@ -24,11 +24,12 @@ class MLXMeter:
         parameters: The weights' arrays, evaluated.
     """
 
-    __slots__ = ("_mx", "_parameters")
+    __slots__ = ("_mx", "_parameters", "measures")
 
     def __init__(self, parameters: Sequence[mx.array]) -> None:
         import mlx.core as mx
 
+        self.measures = True
         self._mx = mx
         self._parameters = list(parameters)
 

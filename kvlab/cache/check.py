@@ -22,6 +22,9 @@ from kvlab.trie.keys import agreeing, width_of
 TOLERANCE = 1024
 """Bytes that may stay unattributed on real arrays: the allocator's rounding of a few scalars (measured: 8)."""
 
+READ = frozenset({"begin", "prefill", "attach", "close"})
+"""The phases whose bytes are read just before they are checked."""
+
 
 @runtime_checkable
 class HasContents(Protocol):
@@ -67,6 +70,8 @@ class Checker:
         yield from self._lazy_intact(cache)
         if phase == "begin":
             yield from cached_is_matched(cache, session)
+        if phase in READ:
+            yield from unattributed(cache.ledger.unattributed)
 
     def _lazy_intact(self, cache: PrefixCache) -> Iterator[tuple[str, str]]:
         before, self._lazy = self._lazy, {}

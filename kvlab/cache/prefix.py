@@ -86,6 +86,7 @@ class PrefixCache:
         keys = to_keys(tokens, self.look_ahead)
         found = self.trie.match(keys)
         matched = found.matched
+        gone = matched < len(tokens) and self._ghosts.knows(keys, matched, found.path[-1])
         if matched == len(tokens):
             # One token is always evaluated again: without it there is nothing to sample from.
             found = self.trie.match(keys, matched - 1)
@@ -93,7 +94,6 @@ class PrefixCache:
         refused = self.paging.switch(self.path, found, items)
         self._follow(found)
         cached = self.offset
-        gone = matched < len(tokens) and self._ghosts.knows(keys, matched)
         reason, limiting = reason_for(matched, cached, len(tokens), refused, gone=gone)
         self.emit(Matched(tokens=len(tokens), matched=matched, cached=cached, left=len(tokens) - cached, reason=reason, layer=limiting))
         session = Session(self, tokens, keys, matched, cached, reason, items)

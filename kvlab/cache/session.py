@@ -57,7 +57,8 @@ class Session:
     def writing(self, tokens: int) -> Generator[None, None, None]:
         """Enclose a forward that writes `tokens` at the live offset: lazy snapshots are copied out before it.
 
-        A forward that does not end in peace is taken back: what it wrote was perhaps never evaluated.
+        A forward that does not end in peace is taken back: what it wrote was perhaps never evaluated. Layers that cannot go back let go, and
+        the others follow them to where all can rest.
         """
         offset = self._cache.offset
         for layer in self._cache.layers:
@@ -69,6 +70,7 @@ class Session:
         except BaseException:
             for layer in self._cache.layers:
                 layer.take_back(offset)
+            self._cache.paging.rewind(offset)
             raise
 
     def capture(self) -> None:
@@ -89,6 +91,9 @@ class Session:
         self.attach()
         cache = self._cache
         offset = cache.offset
+        if offset < cache.path.frontier.end:
+            # what was captured before a forward was interrupted lies further on than what is left of the live state
+            cache.realign(offset)
         if offset > cache.path.frontier.end:
             cache.paging.close_session(cache.advance(self.keys + self._keys_of(outputs), offset))
             cache.evict("page_out")

@@ -36,6 +36,8 @@ class SpanMeter:
         retained: Returns the bytes that all owners retain.
     """
 
+    measures = False
+
     def __init__(self, weights: int) -> None:
         self._weights = weights
         self._peak = 0

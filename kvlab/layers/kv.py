@@ -10,6 +10,7 @@ Invariants:
 
 from __future__ import annotations
 
+from kvlab.allocator.scope import Scope
 from kvlab.layers.book import Book
 from kvlab.layers.snapshot import Snapshot
 from kvlab.layers.storage import KVStore
@@ -98,8 +99,9 @@ class KVLayers:
         if snapshot.state == "lazy":
             halves = self._lazy(snapshot.start, at), self._lazy(at, snapshot.end)
         else:
-            first, second = self.store.cut(snapshot.data, at - snapshot.start)
-            halves = self._owned(snapshot.start, at, first), self._owned(at, snapshot.end, second)
+            with Scope(f"split of {snapshot!r} at {at}") as scope:
+                first, second = (scope.hold(part) for part in self.store.cut(snapshot.data, at - snapshot.start))
+                halves = self._owned(snapshot.start, at, scope.keep(first)), self._owned(at, snapshot.end, scope.keep(second))
         self._consume(snapshot)
         return halves
 
@@ -115,7 +117,9 @@ class KVLayers:
         else:
             for one in (first, second):
                 self._own(one)
-            joined = self._owned(first.start, second.end, self.store.join(first.data, second.data))
+            with Scope(f"merge of {first!r} and {second!r}") as scope:
+                data = scope.hold(self.store.join(first.data, second.data))
+                joined = self._owned(first.start, second.end, scope.keep(data))
         self._consume(first)
         self._consume(second)
         return joined

@@ -6,6 +6,9 @@ for what is appended, after cutting the buffer to the offset when that is no mul
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
+
 from kvlab.layers.spans import Run, Runs, joined, length, slots
 from kvlab.shape import LayerGroup
 
@@ -15,32 +18,42 @@ class SpanKVStore:
 
     Attributes:
         group: Kind, layers and prices.
-        offset: Tokens the live buffers hold.
         capacity: Tokens the live buffers have room for.
         writer: The request that writes now.
     """
 
-    __slots__ = ("_runs", "_written", "capacity", "group", "offset", "writer")
+    __slots__ = ("_beyond", "_held", "_offset", "capacity", "group", "writer")
 
     def __init__(self, group: LayerGroup) -> None:
         self.group = group
-        self.offset = 0
         self.capacity = 0
         self.writer = 0
-        self._runs: list[Run] = []
-        self._written = 0
+        self._offset = 0
+        # Slots up to the offset, and those beyond it, nearest last: a write touches only the runs on both sides of the offset.
+        self._held: list[Run] = []
+        self._beyond: list[Run] = []
+
+    @property
+    def offset(self) -> int:
+        """Tokens the live buffers hold; setting it moves it over slots that were written."""
+        return self._offset
+
+    @offset.setter
+    def offset(self, value: int) -> None:
+        while self._offset > value:
+            run = self._held.pop()
+            kept = max(0, run.end - run.start - (self._offset - value))
+            if kept:
+                self._held.append(Run(run.writer, run.start, run.start + kept))
+            self._beyond.append(Run(run.writer, run.start + kept, run.end))
+            self._offset -= run.end - run.start - kept
+        if value > self._offset:
+            self._hold(reversed(self._taken(value - self._offset)))
+            self._offset = value
 
     def append(self, tokens: int) -> None:
         """Write `tokens` slots at the offset, as the running request."""
-        self._grow(tokens)
-        start, end = self.offset, self.offset + tokens
-        last = self._runs[-1] if self._runs else None
-        if start == self._written and last is not None and last.writer == self.writer and last.end == start:
-            self._runs[-1] = Run(self.writer, last.start, end)
-        else:
-            self._overwrite((Run(self.writer, start, end),))
-        self._written = max(self._written, end)
-        self.offset = end
+        self._write(tokens, (Run(self.writer, self._offset, self._offset + tokens),))
 
     def append_each(self, tokens: int) -> None:
         """Write `tokens` slots one by one: what as many calls of `append(1)` leave, at once."""
@@ -52,19 +65,17 @@ class SpanKVStore:
 
     def contents(self, start: int, end: int) -> Runs:
         """Return what slots [start, end) hold."""
-        return slots(self._runs, start, end)
+        if end <= self._offset:
+            return slots(self._held, start, end)
+        return tuple(joined((), slots(chain(self._held, reversed(self._beyond)), start, end)))
 
     def copy(self, start: int, end: int) -> Runs:
         """Return an own copy of slots [start, end)."""
-        return slots(self._runs, start, end)
+        return self.contents(start, end)
 
     def put(self, data: Runs) -> None:
         """Append an owned copy's contents at the offset."""
-        tokens = length(data)
-        self._grow(tokens)
-        self._overwrite(data)
-        self.offset += tokens
-        self._written = max(self._written, self.offset)
+        self._write(length(data), data)
 
     def cut(self, data: Runs, at: int) -> tuple[Runs, Runs]:
         """Cut an owned copy after `at` tokens into two."""
@@ -93,24 +104,45 @@ class SpanKVStore:
         """Cut the buffers to the offset, rounded up to a growth step."""
         step = self.group.growth_step
         self.capacity = min(self.capacity, -(-self.offset // step) * step)
-        self._runs, self._written = list(slots(self._runs, 0, self.offset)), min(self._written, self.offset)
+        self._beyond = []
 
     def drop(self) -> None:
         """Let the live buffers go; the offset becomes 0."""
-        self.offset = self.capacity = self._written = 0
-        self._runs = []
+        self._offset = self.capacity = 0
+        self._held, self._beyond = [], []
 
-    def _overwrite(self, data: Runs) -> None:
-        before = slots(self._runs, 0, self.offset)
-        after = slots(self._runs, self.offset + length(data), self._written)
-        self._runs = joined(joined(before, data), after)
+    def _write(self, tokens: int, data: Iterable[Run]) -> None:
+        self._grow(tokens)
+        if self._beyond:
+            self._taken(tokens)
+        self._hold(data)
+        self._offset += tokens
+
+    def _hold(self, data: Iterable[Run]) -> None:
+        held = self._held
+        for run in data:
+            if held and held[-1].writer == run.writer and held[-1].end == run.start:
+                held[-1] = Run(run.writer, held[-1].start, run.end)
+            else:
+                held.append(run)
+
+    def _taken(self, tokens: int) -> list[Run]:
+        """Take the nearest `tokens` slots beyond the offset, or as many as there are; the last of them comes first."""
+        found: list[Run] = []
+        while tokens and self._beyond:
+            run = self._beyond.pop()
+            cut = min(run.end, run.start + tokens)
+            if cut < run.end:
+                self._beyond.append(Run(run.writer, cut, run.end))
+            found.append(Run(run.writer, run.start, cut))
+            tokens -= cut - run.start
+        return found[::-1]
 
     def _grow(self, tokens: int) -> None:
-        if self.offset + tokens <= self.capacity:
+        if self._offset + tokens <= self.capacity:
             return
         step = self.group.growth_step
-        if self.offset % step:
-            self.capacity = self.offset
+        if self._offset % step:
+            self.capacity = self._offset
+            self._beyond = []
         self.capacity += -(-tokens // step) * step
-        if self.offset % step:
-            self._runs, self._written = list(slots(self._runs, 0, self.offset)), min(self._written, self.offset)

@@ -1,6 +1,6 @@
 """Node: one edge of the trie and what is kept at its end.
 
-Invariants: `start` = the parent's `end`, and the edge has a key for each of its `tokens`; only the root has no parent and an
+Invariants: `start` = the parent's `end`, `stem` goes on from the parent's, and the edge has a key for each of its `tokens`; only the root has no parent and an
 empty edge; of `only` and `several` at most one is set, and `several` has at least two entries.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from zlib import crc32
 
 from kvlab.trie.keys import key_at
 
@@ -24,6 +25,7 @@ class Node:
         edge: The keys of its tokens, packed.
         start: Token offset at which its edge begins.
         end: Token offset at which it ends.
+        stem: CRC-32 of all keys before its edge.
         user: An explicit restore point; it resists compaction, not eviction.
         used: When it was last used, on the cache's own clock.
         active: It lies on the active path.
@@ -33,7 +35,24 @@ class Node:
         queued: Its entry in the eviction queue; None when not queued.
     """
 
-    __slots__ = ("active", "counted", "edge", "end", "id", "only", "parent", "queued", "several", "sibling", "snapshots", "start", "used", "user", "uses")
+    __slots__ = (
+        "active",
+        "counted",
+        "edge",
+        "end",
+        "id",
+        "only",
+        "parent",
+        "queued",
+        "several",
+        "sibling",
+        "snapshots",
+        "start",
+        "stem",
+        "used",
+        "user",
+        "uses",
+    )
 
     def __init__(self, number: int, parent: Node | None, edge: bytes, end: int) -> None:
         self.id = number
@@ -43,6 +62,7 @@ class Node:
         self.sibling: Node | None = None
         self.edge = edge
         self.start = 0 if parent is None else parent.end
+        self.stem = 0 if parent is None else crc32(parent.edge, parent.stem)
         self.end = end
         self.user = False
         # a new node is as recent as what it hangs on, until it is used itself

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+from zlib import crc32
 
 from kvlab.events import Event, NodeBorn, NodeMerged, NodeRemoved, NodeSplit
 from kvlab.trie.children import below, chain, hang, replace, take_off
@@ -94,6 +95,7 @@ class Trie:
         head.uses = node.uses
         replace(parent, node, head, self.width)
         node.start = at
+        node.stem = crc32(head.edge, head.stem)
         node.edge = node.edge[cut:]
         node.parent = head
         head.only = node
@@ -112,7 +114,7 @@ class Trie:
             msg = f"{head!r} has other children"
             raise ValueError(msg)
         replace(above, head, node, self.width)
-        node.start = head.start
+        node.start, node.stem = head.start, head.stem
         node.edge = head.edge + node.edge
         node.parent = above
         node.used = max(node.used, head.used)

@@ -1,4 +1,4 @@
-"""Conformance of an mlx-lm architecture's caches, one architecture a process: `python -m kvlab.models.conformance.row`.
+"""Conformance of an mlx-lm architecture's caches, one architecture a process: `python -m kvlab.models.conformance.process`.
 
 The modules inside import MLX at their top, as they live in a row's own process. What stands here is for the study that asks (kvlab/studies/conformance) too.
 """
@@ -14,5 +14,5 @@ CUT, SHORT = 9, 3
 TOLERANCE = 2e-5
 """The largest difference, as a share of the largest logit, that other pieces of the same tokens may make in float32."""
 
-ROW = "kvlab.models.conformance.row"
+ROW = "kvlab.models.conformance.process"
 """The module that answers for one architecture."""

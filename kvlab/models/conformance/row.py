@@ -1,22 +1,13 @@
-"""One row of the conformance table, in a process of its own: `python -m kvlab.models.conformance.row < question > answer`.
-
-The question is JSON: `architecture`, `config` and `needed` as `nets.build` takes them, and `vocabulary`. The answer is JSON: `architecture`, `result`
-(ok, or the first reason why not), `caches`, and what each check said. A process that dies answers nothing; who asked sees how it ended.
-"""
+"""One row of the conformance table: an architecture's net, asked every check."""
 
 # pyright: standard
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-import mlx.core as mx
-
 from kvlab.errors import KvlabError
-from kvlab.models import blas
 from kvlab.models.conformance import nets, snapshots
 from kvlab.models.conformance.checks import CHECKS
 from kvlab.models.conformance.subject import Differs, Subject
@@ -60,17 +51,3 @@ def reason(error: BaseException) -> str:
     if isinstance(error, Differs | nets.BadConfig):
         return words
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
-
-
-def main() -> None:
-    """Answer the question on standard input."""
-    # compiled element-wise functions would need a C++ compiler and seconds on a CPU; they compute the same
-    mx.disable_compile()
-    blas.route()
-    question = json.load(sys.stdin)
-    answer = row(**question)
-    sys.stdout.write(f"{json.dumps(answer)}\n")
-
-
-if __name__ == "__main__":
-    main()
