@@ -39,14 +39,14 @@ def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], pol
         NotAvailable: the model keeps a cache that kvlab has no rules for.
     """
     if isinstance(shape, Shape):
-        return Twin(shape, policy)
+        return Twin(_keeping(shape), policy)
     if isinstance(shape, Mapping):
         found = shape_from_config(dict(shape), name=str(shape.get("model_type", "config")))
     elif isinstance(shape, str | Path):
         found = find_shape(shape)
     else:
-        return Twin(unit_shape(shape), policy)
-    return Twin(found.shape, policy, found.provenance)
+        return Twin(_keeping(unit_shape(shape)), policy)
+    return Twin(_keeping(found.shape), policy, found.provenance)
 
 
 def unit_shape(kinds: Sequence[str]) -> Shape:
@@ -126,6 +126,17 @@ def _require_whole(shape: Shape) -> None:
         raise BadValue(what="groups is empty", why="a model has at least one layer", hint="add a group of layers")
     if shape.look_ahead > 1:
         raise BadValue(what=f"look_ahead is {shape.look_ahead}", why="a draft head looks 0 or 1 tokens ahead", hint="correct the value")
+
+
+def _keeping(shape: Shape) -> Shape:
+    """Return `shape` if any of its layers keeps something."""
+    if all(group.kind == "stateless" for group in shape.groups):
+        raise BadValue(
+            what=f"no layer of {shape.name or 'the shape'} keeps anything",
+            why="a prefix cache holds what layers keep of earlier tokens",
+            hint="give a model with attention or recurrent layers",
+        )
+    return shape
 
 
 def _unknown(name: str) -> BadValue:

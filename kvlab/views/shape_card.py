@@ -7,7 +7,7 @@ from html import escape
 from kvlab.lab import Twin
 from kvlab.lab.outlook import Outlook
 from kvlab.recording.policy_words import policy_words
-from kvlab.shape import LayerGroup
+from kvlab.shape import LayerGroup, Shape
 from kvlab.units import binary
 from kvlab.views import text_table
 
@@ -50,11 +50,18 @@ def facts(twin: Twin) -> list[tuple[str, str]]:
     return [
         ("weights", f"{binary(shape.weights_bytes)}{context}{ahead}"),
         ("a token", f"{binary(_kept_by_token(twin))} in every layer that keeps a slot a token"),
-        ("a checkpoint", f"{binary(shape.state_bytes)}, whatever its length" if shape.state_bytes else "none: every position can be restored"),
+        ("a checkpoint", _checkpoint(shape)),
         ("policy", policy_words(twin.policy.to_dict())),
         ("a request", f"{seen.prompt} tokens asked, {seen.reply} replied, nothing shared but a template: {_adds(seen)}"),
         ("the budget", _when_full(seen, shape.weights_bytes)),
     ]
+
+
+def _checkpoint(shape: Shape) -> str:
+    if not shape.state_bytes:
+        return "none: every position can be restored"
+    windows = any(group.kind == "rotating" for group in shape.groups)
+    return f"{binary(shape.state_bytes)}, {'with full windows' if windows else 'whatever came before it'}"
 
 
 def _adds(seen: Outlook) -> str:

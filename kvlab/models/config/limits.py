@@ -22,8 +22,12 @@ MOST_DEPTH = 16
 LAYER_FIELDS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers")
 """How architectures call their number of layers."""
 
-AT_LEAST_ONE = frozenset({*LAYER_FIELDS, "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size", "sliding_window"})
-"""Fields that are a whole number of at least 1 wherever they are given."""
+AT_LEAST_ONE = re.compile(
+    "|".join(f"^{name}$" for name in LAYER_FIELDS)
+    + r"|^(hidden_size|d_model|n_embd|model_dim|vocab_size|n_head|sliding_window|sliding_window_size|attention_chunk_size)$"
+    + r"|(n|num|attention|value|kv|key|query)_heads$|head_dim$|_d_head$|d_state$|state_size$|kernel|d_conv$|conv_L_cache$|n_groups$|lora_rank$"
+)
+"""Fields that are a whole number of at least 1 wherever they are given: MLX divides by some of them, and a division by 0 ends the process."""
 
 OTHER_TOWERS = re.compile(r"vision|audio|image|video|speech|id2label|label2id|task_specific|quantization|compression")
 NO_SIZE = re.compile(r"_ids?$|_idxs?$|_index$|token(?!s)|position|context|length|theta|base|seed|factor|scal|multiplier|beta|eps|n_ctx")
@@ -39,7 +43,7 @@ class Bound:
 
 
 BOUNDS = (
-    Bound(re.compile(r"layers?$|loops?$|depth$|^n_layer"), MOST_LAYERS, "layers"),
+    Bound(re.compile(r"layers?$|loops?$|depth$|^n_layer|pattern|interval|period|layer_freq|replace$"), MOST_LAYERS, "layers"),
     Bound(re.compile(r"window|chunk"), MOST_WINDOW, "tokens of a window"),
     Bound(re.compile(r"_size|_dim|_rank|_inner|dim_|_state|^d_|^n_embd$|^mamba_d_|_ssm$"), MOST_SIZE, "numbers along one side"),
     Bound(re.compile(r"heads?$|^n_head|groups?$|experts?($|_)"), MOST_HEADS, "heads, groups or experts"),
@@ -71,7 +75,7 @@ def _fields(data: dict[str, Any], within: str = "", depth: int = 0) -> Iterator[
 
 
 def _check(config: Config, place: str, name: str, value: object) -> None:
-    if name in AT_LEAST_ONE and value is not None and not isinstance(value, list) and (not _whole(value) or cast("int", value) < 1):
+    if AT_LEAST_ONE.search(name) and value is not None and not isinstance(value, list) and (not _whole(value) or cast("int", value) < 1):
         raise config.bad(place, value, "it is a whole number of at least 1")
     if not isinstance(value, int | float) or isinstance(value, bool) or NO_SIZE.search(name):
         return

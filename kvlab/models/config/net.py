@@ -24,7 +24,9 @@ USUAL_TYPE = "bfloat16"
 NO_MODELS = frozenset({"activations", "base", "bitlinear_layers", "cache", "gated_delta", "mla", "pipeline", "rope_utils", "ssm", "switch_layers"})
 """Modules of `mlx_lm.models` that hold parts of models."""
 
-PRICED = re.compile(r"layers?|heads?|head_dim|hidden_size|window|chunk|rank|kernel|conv|state|pattern|interval|idxs")
+PRICED = re.compile(
+    r"(layers?|heads?|head_dim|window|chunk_size|rank|interval|pattern|period|groups)$|kernel|d_conv|_state$|state_size|^(hidden_size|d_model)$"
+)
 """Fields that the price of a token or of a checkpoint may depend on."""
 
 
@@ -99,7 +101,8 @@ def told(config: Config) -> Iterator[None]:
         raise
     except KeyError as error:
         raise config.missing(str(error.args[0]) if error.args else "a field", f"mlx-lm needs it for model_type {config.data.get('model_type')!r}") from error
-    except Exception as error:
+    # an architecture that lacks a package of its own ends the interpreter
+    except (Exception, SystemExit) as error:
         missing = re.search(r"missing \d+ required \w+ arguments?: '(\w+)'", str(error))
         if missing:
             raise config.missing(missing[1], f"mlx-lm needs it for model_type {config.data.get('model_type')!r}") from error

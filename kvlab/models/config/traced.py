@@ -83,9 +83,7 @@ def _groups(net: nn.Module, config: Config) -> tuple[LayerGroup, ...]:
 
 def _priced_by(net: nn.Module, config: Config, *, known: bool) -> Provenance:
     """Return where the layers' prices come from: a fact when the config tells all that they depend on."""
-    from importlib.metadata import version
-
-    traced = f"{config.data['model_type']} of mlx-lm {version('mlx-lm')}, traced with the fields of {Path(config.where).name}"
+    traced = f"mlx-lm's {config.data['model_type']}, traced with the fields of {Path(config.where).name}"
     left = assumed(net, config)
     doubts = [
         *([f"it tells no number type, {USUAL_TYPE} is assumed"] if not known else []),
