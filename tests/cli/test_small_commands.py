@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kvlab.cli import bench as bench_command
 from kvlab.cli import lab, lab_startup
 from kvlab.cli.policy_choice import chosen_policy
 from kvlab.errors import BadValue
@@ -88,13 +89,15 @@ def test_bench_fails_under_its_bar_and_only_then(kvlab_says: Kvlab, monkeypatch:
     assert "ratio 0.940 (BELOW the bar of 0.95)" in said.out
 
 
-@pytest.mark.parametrize("name", ["runner", "index"])
+@pytest.mark.parametrize("name", ["runner", "index", "verdicts"])
 def test_bench_needs_a_round(kvlab_says: Kvlab, name: str) -> None:
     assert kvlab_says("bench", name, "--rounds", "0").code == 2
 
 
 def test_bench_without_a_name_measures_all_and_passes_only_if_all_do(kvlab_says: Kvlab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_runner, "measure", lambda *_, **__: bench(1.0, 0.96))
+    for name in set(bench_command.BENCHES) - {"runner", "index"}:
+        monkeypatch.delitem(bench_command.BENCHES, name)
     for ours, code in ((4.0, 0), (8.0, 1)):
         index = bench_index.Bench((Row("a row", "ms", ours, peer=9.0, bar=5.0), Row("another", "ms", 1.0)), 3, {"cpus": 2})
         monkeypatch.setattr(bench_index, "measure", lambda *_, index=index, **__: index)

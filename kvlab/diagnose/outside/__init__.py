@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from kvlab.diagnose.outside.explained import Explained, explained
+from kvlab.diagnose.outside.from_recording import from_outside
 from kvlab.diagnose.outside.judged import judged
 from kvlab.diagnose.outside.requests_told import Told, requests_of
 from kvlab.diagnose.outside.series_seen import Seen, series_seen
 from kvlab.diagnose.outside.told_twin import ToldTwin, told_twin
 
-__all__ = ["Explained", "Seen", "Told", "ToldTwin", "explained", "judged", "requests_of", "series_seen", "told_twin"]
+__all__ = ["Explained", "Seen", "Told", "ToldTwin", "explained", "from_outside", "judged", "requests_of", "series_seen", "told_twin"]

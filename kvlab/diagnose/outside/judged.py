@@ -84,7 +84,7 @@ def _leak(seen: Seen, beside: Explained, numbers: dict[str, Number]) -> Finding:
     return Finding(
         question=QUESTION,
         verdict="leak",
-        summary=f"{_observed(seen)} grow by {binary(round(beside.slope.value))} per request beyond what a lawful cache holds after the same {len(seen)} requests.",
+        summary=f"{_observed(seen)} grow by {binary(round(beside.slope.value))} per request beyond what a lawful cache holds after the same requests.",
         numbers=numbers,
         confidence="high" if len(seen) >= 15 else "medium",
         evidence=(_evidence(seen, beside),),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -72,7 +73,7 @@ def _restarts(recording: Recording) -> list[int]:
 
 def _cut(requests: Sequence[int] | np.ndarray, restarts: list[int]) -> list[slice]:
     edges = sorted({0, *(int(np.searchsorted(requests, request, side="right")) for request in restarts), len(requests)})
-    return [slice(first, last) for first, last in zip(edges, edges[1:], strict=False)]
+    return [slice(first, last) for first, last in pairwise(edges)]
 
 
 def _seen(rows: pl.DataFrame, gauge: str) -> Seen:
