@@ -77,8 +77,7 @@ def measure(rounds: int = EACH, seed: int = 0, say: Say | None = None) -> Confus
         raise BadValue(what=f"--rounds {rounds} judges nothing", why="each kind needs a series", hint=f"use {EACH}")
     judgements: list[Judgement] = []
     for leaking in (False, True):
-        for number in range(rounds):
-            judgements.append(_judged(sample(seed + 2 * number + leaking, leaking=leaking)))
+        judgements += [_judged(sample(seed + 2 * number + leaking, leaking=leaking)) for number in range(rounds)]
         if say is not None:
             say(f"{rounds} {'leaking' if leaking else 'lawful'} series judged")
     return Confusion(tuple(judgements))
