@@ -11,7 +11,7 @@ from kvlab.diagnose import Findings, diagnose
 from kvlab.events import Warned
 from kvlab.probe.rows import request_rows, sample_rows, sign_rows
 from kvlab.recording import Recording
-from kvlab.units import Unit, unit_for
+from kvlab.units import unit_for
 from kvlab.views import text_table
 
 BYTES = ("size", "footprint", "rss", "mapped", "swap_used", "swapped_in", "swapped_out", "available")
@@ -61,13 +61,12 @@ def probe_text(recording: Recording, findings: Findings) -> str:
 def _table(rows: pl.DataFrame, columns: tuple[str, ...]) -> str:
     largest = max((int(value) for name in ("size", "footprint") if (value := rows.get_column(name).max()) is not None), default=0)  # pyright: ignore[reportArgumentType]
     unit = unit_for(largest)
-    cells = [_cells(row, columns, unit) for row in rows.iter_rows(named=True)]
-    titles = [*columns, *(f"{name} {unit.name}" for name in BYTES)]
+    columns = tuple(name for name in columns if rows.get_column(name).null_count() < rows.height)
+    # what was not read, or never was above 0, takes no room; the recording has it
+    shown = tuple(name for name in BYTES if rows.get_column(name).sum())
+    cells = [[*(_cell(row[name]) for name in columns), *(unit.shown(row[name]) for name in shown)] for row in rows.iter_rows(named=True)]
+    titles = [*columns, *(f"{name} {unit.name}" for name in shown)]
     return text_table.columns(titles, text_table.shortened(cells, _MOST), left=(columns.index("label"),) if "label" in columns else ())
-
-
-def _cells(row: dict[str, Any], columns: tuple[str, ...], unit: Unit) -> list[object]:
-    return [*(_cell(row[name]) for name in columns), *(unit.shown(row[name]) for name in BYTES)]
 
 
 def _cell(value: Any) -> object:

@@ -111,7 +111,7 @@ class Asking:
         # a server that quotes the prompt in its error must not bring it into the recording
         quotes = any(len(part) > 8 and part[:24] in trouble.message for part in (request.prompt, *(content for _, content in request.messages)))
         message = trouble.message.partition(":")[0] if quotes else trouble.message
-        bound = trouble.state == "stalled" and self._left_s() <= 0
+        bound = self._left_s() <= 0
         sign = LifeSign(state=trouble.state, seconds=trouble.seconds, message="the time of this run is over" if bound else message)
         self._teller.tell(sign, reply.closed("cancelled" if bound else "failed"), request=number)
         return Answer(reply.text, reply.load_s, trouble)

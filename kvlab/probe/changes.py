@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvlab.events import LifeSign
+from kvlab.events import Event, LifeSign, RunnerChanged
 from kvlab.probe.processes import Process
 from kvlab.probe.sample import Sample
 
@@ -31,10 +31,10 @@ class Changes:
         self._empty_since: float | None = None
         self.left_behind: set[Process] = set()
 
-    def see(self, sample: Sample) -> list[LifeSign]:
-        """Take one look and return what is new."""
+    def see(self, sample: Sample) -> list[Event]:
+        """Take one look and return what is new: signs of life, and the runners that began and ended."""
         last = self._last
-        signs = [*self._answers(sample, last), *(self._processes(sample, last) if last else ()), *self._left_behind(sample)]
+        signs: list[Event] = [*self._answers(sample, last), *(self._processes(sample, last) if last else ()), *self._left_behind(sample)]
         self._last = sample
         return signs
 
@@ -48,7 +48,7 @@ class Changes:
             for name in sorted(set(last.sizes) - set(sample.sizes)):
                 yield LifeSign(state="unlisted", model=name, message="no longer listed")
 
-    def _processes(self, sample: Sample, last: Sample) -> Iterator[LifeSign]:
+    def _processes(self, sample: Sample, last: Sample) -> Iterator[Event]:
         server, before = sample.family.server, last.family.server
         if before and server and server != before:
             yield LifeSign(state="restarted", pid=server.pid, message=f"the server was process {before.pid} and is process {server.pid}")
@@ -58,6 +58,10 @@ class Changes:
             if runner not in sample.family.runners:
                 listed = ", its model is still listed" if sample.models and set(sample.sizes) & set(last.sizes) else ""
                 yield LifeSign(state="process_gone", model=_only(last), pid=runner.pid, message=f"a runner's process is gone{listed}")
+                yield RunnerChanged(state="unloaded", model=_only(last), pid=runner.pid)
+        for runner in sample.family.runners:
+            if runner not in last.family.runners:
+                yield RunnerChanged(state="starting", model=_only(sample), pid=runner.pid)
 
     def _left_behind(self, sample: Sample) -> Iterator[LifeSign]:
         if sample.models is None:
