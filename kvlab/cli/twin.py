@@ -12,13 +12,19 @@ from kvlab.workloads import resolve
 
 NAME = "twin"
 ABOUT = "run a workload on span counts: no model, every byte to the byte; its tokens are simplified, so beside a real run compare shapes, not figures"
-EXAMPLE = "kvlab twin unrelated:60 --budget 100MiB\nkvlab twin my_case.json --set capture_grid=4096 --json"
+EXAMPLE = """kvlab twin unrelated:60 --shape qwen3.8-27b
+kvlab twin unrelated:60 --shape my-model/config.json --budget 2GiB
+kvlab twin my_case.json --set capture_grid=4096 --json"""
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.workload(parser)
-    parser.add_argument("--shape", metavar="SHAPE", help="a shipped shape or a shape's .json file; by default the case's own, else smollm2")
+    parser.add_argument(
+        "--shape",
+        metavar="SHAPE",
+        help="a shipped shape (such as qwen3.8-27b), a model's config.json or its folder, or a shape's .json file; by default the case's own, else smollm2",
+    )
     arguments.policy(parser)
     arguments.out(parser)
     arguments.as_json(parser)
