@@ -1,4 +1,4 @@
-"""`kvlab diagnose`: what a recording says, question by question."""
+"""`kvlab diagnose`: what a recording, a log or a table says, question by question."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
+from kvlab.cli.recorded import open_recording
 
 NAME = "diagnose"
-ABOUT = "answer the usual questions about a recording: budget or leak, reuse, right answers, do the parts add up"
-EXAMPLE = "kvlab diagnose demo.kvrec\nkvlab diagnose run.kvrec.zip --json"
+ABOUT = "answer the usual questions about a recording, a log or a table: budget or leak, reuse, right answers, do the parts add up"
+EXAMPLE = "kvlab diagnose demo.kvrec\nkvlab diagnose run.kvrec.zip --json\nkvlab diagnose server.log"
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    arguments.recording(parser)
+    arguments.recording(parser, or_file=True)
     arguments.as_json(parser)
 
 
 def run(args: Arguments) -> int:
     """Answer and print."""
     from kvlab.diagnose import diagnose
-    from kvlab.recording import load
 
-    findings = diagnose(load(args.recording, strict=not args.salvage))
+    findings = diagnose(open_recording(args))
     if args.json:
         arguments.print_json(findings.to_dict())
     else:

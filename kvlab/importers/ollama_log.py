@@ -86,18 +86,27 @@ class OllamaLog:
         entries.append(entry)
         # the longest first: `reloading` must not answer for what only begins like it
         entries.sort(key=lambda one: -len(one.begin))
+        # the loop over the lines looks at the first one only
+        if silent and len(entries) > 1:
+            msg = f"{message} begins like another message"
+            raise ValueError(msg)
 
     def lines(self, lines: Sequence[bytes]) -> None:
         """Read the next lines of the file."""
-        table, summary, loose, mark, size_of_mark = self._table, self._summary, self._loose, MARK, len(MARK)
+        table, summary, loose, nodes, mark, size_of_mark = self._table, self._summary, self._loose, self._nodes, MARK, len(MARK)
         first = summary.line
         for number, line in enumerate(lines, first + 1):
             at = line.find(mark) + size_of_mark
             if at >= size_of_mark and not loose.partial:
                 entries = table.get(line[at : at + 8])
-                if entries is not None and len(entries) == 1 and entries[0].silent and line.startswith(entries[0].begin, at):
-                    entries[0].count += 1
-                    continue
+                if entries is not None:
+                    entry = entries[0]
+                    if entry.silent and line.startswith(entry.begin, at):
+                        entry.count += 1
+                        continue
+                    if entry is nodes and self._dump_node(line, at):
+                        entry.count += 1
+                        continue
                 summary.line = number
                 if not self._record(line, at, entries):
                     loose.begin(line)
@@ -142,13 +151,11 @@ class OllamaLog:
 
     def _known(self, entry: _Entry, line: bytes, at: int) -> bool:
         if entry is self._nodes:
-            understood = self._dump_node(line, at)
-            if understood:
-                entry.count += 1
-            else:
-                self._summary.count("nodes of a trie dump that do not fit", NOT, line)
+            # the loop over the lines has counted those that fit
+            self._summary.count("nodes of a trie dump that do not fit", NOT, line)
             return True
-        self._end_dump()
+        if self._dump is not None:
+            self._end_dump()
         self._stamp(line, at)
         if entry.read is None:
             self._warn_of(line, at)
@@ -172,7 +179,7 @@ class OllamaLog:
         begin = 5 if line.startswith(b"time=") else line.find(b"time=", 0, at) + 5
         if begin >= 5:
             end = line.find(b" ", begin, begin + 48)
-            self._rows.t = self.clock.read(line[begin:end].decode("ascii", "replace"))
+            self._rows.t = self.clock.read_bytes(line[begin:end])
 
     def _warn_of(self, line: bytes, at: int) -> None:
         head = line[:at]
@@ -382,4 +389,5 @@ def _node(line: bytes, at: int) -> Dumped | None:
     if last - first != int(tokens):
         return None
     told = flags or b""
-    return Dumped(first, last, (size(counted) or 0) if counted else 0, b"user" in told, b"snap" in told, b"active" in told)
+    counts = (size(counted) or 0) if counted else 0
+    return Dumped(first, last, counts, user=b"user" in told, snap=b"snap" in told, active=b"active" in told)

@@ -43,7 +43,7 @@ READ: dict[str, str] = {
 DUMP_LINES = ("  `-- [", "  |-- [", "      `", "      |", "  |   `", "  |   |", "       ", "  |    ")
 """How the messages of a dump's nodes begin: two spaces, four letters a level, a connector."""
 
-SILENT = ("tensor ", "(*RotatingKVCache).update", "(*RotatingKVCache).concat", "ServeHTTP")
+SILENT = ("tensor ", "(*RotatingKVCache)", "ServeHTTP")
 """Messages that come by the thousand and are counted only. `ServeHTTP` tells of calls between server and runner; the server's own calls are `[GIN]` lines."""
 
 KNOWN = (

@@ -48,7 +48,9 @@ def size(text: bytes) -> int | None:
 def words(text: bytes) -> str:
     """Return a text to show: cut, with home folders as `~` and Go's quoting undone."""
     shown = text[: 4 * MOST_LETTERS].decode("utf-8", "replace").replace('\\"', '"').replace("\\n", " ").replace("\\t", " ")
-    shown = _HOME.sub("~", "".join(letter if letter.isprintable() else " " for letter in shown))
+    if not shown.isprintable():
+        shown = "".join(letter if letter.isprintable() else " " for letter in shown)
+    shown = _HOME.sub("~", shown)
     return shown if len(shown) <= MOST_LETTERS else shown[:MOST_LETTERS] + "…"
 
 

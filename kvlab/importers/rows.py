@@ -68,18 +68,24 @@ class Rows:
 
     def add(self, kind: str, *values: Any) -> None:
         """Add a row of `kind` with the values of its `FIELDS`, in the running request."""
-        self.add_to(self.request, kind, values)
+        # as in add_to: a call less for every row of a log of millions
+        seq = self.seq
+        self.seq = seq + 1
+        rows = self._waiting.get(kind)
+        if rows is None:
+            rows = self._waiting[kind] = []
+        rows.append((seq, self.t, self.request, *values))
+        if not self.seq % MOST:
+            self.flush()
 
     def add_to(self, request: int, kind: str, values: tuple[Any, ...]) -> None:
         """Add a row to `request`."""
         seq = self.seq
         self.seq = seq + 1
-        row = (seq, self.t, request, *values)
         rows = self._waiting.get(kind)
         if rows is None:
-            self._waiting[kind] = [row]
-        else:
-            rows.append(row)
+            rows = self._waiting[kind] = []
+        rows.append((seq, self.t, request, *values))
         if not self.seq % MOST:
             self.flush()
 

@@ -19,12 +19,27 @@ class Clock:
         seconds: Seconds since then of the last moment that was read.
     """
 
-    __slots__ = ("_base", "first", "seconds")
+    __slots__ = ("_base", "_second", "_since", "_zone", "first", "seconds")
 
     def __init__(self) -> None:
         self._base: datetime | None = None
+        self._second = self._zone = b""
+        self._since = 0.0
         self.first = ""
         self.seconds = 0.0
+
+    def read_bytes(self, stamp: bytes) -> float:
+        """Do the same for a moment as a log writes it, with milliseconds and a zone: most lines stand in the same second as the last one."""
+        if stamp[:19] == self._second and stamp[23:] == self._zone and stamp[19:20] == b".":
+            part = stamp[20:23]
+            if part.isdigit():
+                self.seconds = self._since + int(part) / 1000
+            return self.seconds
+        seconds = self.read(stamp.decode("ascii", "replace"))
+        part = stamp[20:23]
+        if stamp[19:20] == b"." and part.isdigit() and len(part) == 3:
+            self._second, self._zone, self._since = stamp[:19], stamp[23:], seconds - int(part) / 1000
+        return seconds
 
     def read(self, stamp: str) -> float:
         """Move to the moment `stamp` (ISO 8601) and return the seconds since the first one."""
@@ -35,7 +50,7 @@ class Clock:
                 self._base, self.first = at, stamp
             self.seconds = (at - self._base).total_seconds()
         except (ValueError, OverflowError):
-            pass
+            self._second = b""
         return self.seconds
 
 

@@ -11,7 +11,6 @@ Invariants: no recursion, a hostile dump may be as deep as it likes; at most `MO
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from kvlab.importers.rows import Rows
 
@@ -28,20 +27,33 @@ ALL_LAYERS = "all"
 """What the layer of an imported snapshot is called: a dump tells the sum over a node's layers."""
 
 
-@dataclass(slots=True, eq=False)
 class Dumped:
-    """A node as a dump lists it. `size` is what its snapshots count, in bytes; `snap` says that all layers have one, `active` that it is on the active path."""
+    """A node as a dump lists it.
 
-    start: int
-    end: int
-    size: int = 0
-    user: bool = False
-    snap: bool = False
-    active: bool = False
-    children: list[Dumped] = field(default_factory=list["Dumped"])
-    node: int = -1
-    snapshot: int = -1
-    parent: Dumped | None = None
+    Attributes:
+        start: Where its edge begins.
+        end: Where it ends.
+        size: What its snapshots count, in bytes.
+        user: An explicit restore point.
+        snap: All layers have a snapshot.
+        active: It is on the active path.
+        children: The nodes below. No node knows the one above: a tree without circles is let go of as soon as the next dump has replaced it.
+        node: Its number; -1 before it has one.
+        snapshot: The number of its snapshot; -1 for none.
+    """
+
+    __slots__ = ("active", "children", "end", "node", "size", "snap", "snapshot", "start", "user")
+
+    def __init__(self, start: int, end: int, size: int = 0, *, user: bool = False, snap: bool = False, active: bool = False) -> None:
+        self.start = start
+        self.end = end
+        self.size = size
+        self.user = user
+        self.snap = snap
+        self.active = active
+        self.children: list[Dumped] = []
+        self.node = -1
+        self.snapshot = -1
 
 
 class DumpReader:
@@ -73,8 +85,7 @@ class DumpReader:
             self.broken += 1
             return False
         del path[depth:]
-        node.parent = path[-1]
-        node.parent.children.append(node)
+        path[-1].children.append(node)
         path.append(node)
         self.nodes += 1
         return True
@@ -163,8 +174,7 @@ class TrieSeen:
             for node in came:
                 before = self._partner(node, gone) if few else None
                 if before is None:
-                    self._born(node, rows)
-                    self._born_below(node, rows)
+                    self._born(new, node, rows)
                 else:
                     gone.remove(before)
                     waiting += self._changed(before, node, rows)
@@ -195,7 +205,6 @@ class TrieSeen:
             for other in below.children:
                 if other is not onward:
                     self._remove(other, rows)
-            onward.parent = below
             rows.add("node_merged", onward.node, below.node, old.start, onward.end)
             self._close_snapshot(below, rows)
             below = onward
@@ -223,8 +232,7 @@ class TrieSeen:
             onward = next((child for child in after.children if _leads_to(child, old.end)), None)
             for child in after.children:
                 if child is not onward:
-                    self._born(child, rows)
-                    self._born_below(child, rows)
+                    self._born(after, child, rows)
             if onward is None:
                 break
             after = onward
@@ -232,15 +240,19 @@ class TrieSeen:
         self._close_snapshot(old, rows)
         return [(old, after)]
 
-    def _born(self, node: Dumped, rows: Rows) -> None:
-        node.node = self._names.next_node()
-        rows.add("node_born", node.node, node.parent.node if node.parent else -1, node.start, node.end, node.user)
-        self._snapshots(None, node, rows)
+    def _born(self, above: Dumped, top: Dumped, rows: Rows) -> None:
+        """Write that `top` and all below it were born, parents first."""
+        waiting = [(above, top)]
+        while waiting:
+            parent, node = waiting.pop()
+            node.node = self._names.next_node()
+            rows.add("node_born", node.node, parent.node, node.start, node.end, node.user)
+            self._snapshots(None, node, rows)
+            waiting += [(node, child) for child in reversed(node.children)]
 
     def _born_below(self, top: Dumped, rows: Rows) -> None:
-        for node in _walk(top):
-            if node is not top:
-                self._born(node, rows)
+        for child in top.children:
+            self._born(top, child, rows)
 
     def _remove(self, top: Dumped, rows: Rows) -> None:
         for node in reversed(list(_walk(top))):
@@ -259,7 +271,7 @@ class TrieSeen:
                 return
         if old is not None:
             self._close_snapshot(old, rows)
-        if (new.size or new.snap) and new.parent is not None:
+        if (new.size or new.snap) and new.end:
             new.snapshot = self._names.next_snapshot()
             state = "owned" if new.size else "lazy"
             rows.add("snapshot_taken", new.snapshot, 0, ALL_LAYERS, new.start, new.end, state, new.size, None)
@@ -290,6 +302,8 @@ def _walk(top: Dumped) -> Iterator[Dumped]:
 
 def _pair(old: list[Dumped], new: list[Dumped]) -> tuple[list[tuple[Dumped, Dumped]], list[Dumped], list[Dumped]]:
     """Return children with equal edges in pairs, in their order, and those without a partner."""
+    if len(old) == len(new) and all(a.end == b.end and a.start == b.start for a, b in zip(old, new, strict=True)):
+        return list(zip(old, new, strict=True)), [], []
     by_edge: dict[tuple[int, int], list[Dumped]] = {}
     for node in reversed(old):
         by_edge.setdefault((node.start, node.end), []).append(node)

@@ -1,9 +1,9 @@
 """A recording of ours as a log in the shape of Ollama's at level TRACE, for tools that read such logs, and to hold the importer against runs whose truth is known.
 
-What such a log can carry, and so comes back: of a request tokens, matched, cached, left, generated, that it was cancelled, its peak, bytes counted, nodes and
-active bytes; captures, evictions, page ins and page outs; the trie and the sum of each node's snapshots as they stand at every request's end. What it
-cannot: labels and texts, why a reply stopped, which layer limited a restore or that a branch was evicted, bytes retained, what lives and dies within one request.
-Sizes have two decimals of their binary unit, times three of a second.
+What such a log can carry, and so comes back: of a request tokens, matched, cached, left, generated, that it was cancelled, its peak, bytes
+counted, nodes and active bytes; captures, evictions, page ins and page outs; the trie and the sum of each node's snapshots as they stand at every
+request's end. What it cannot: labels and texts, why a reply stopped, which layer limited a restore or that a branch was evicted, bytes retained, what
+lives and dies within one request. Sizes have two decimals of their binary unit, times three of a second.
 """
 
 from __future__ import annotations
@@ -134,8 +134,9 @@ class _Writer:
         read, self._closing = self._closing, {}
         if read:
             yield self.line(row["t"], "TRACE", "array.go", f"tensors total: 0, size: {_size(read['active'])}, active: {_size(read['active'])}")
-            told = f"active_size: {_size(read['live_logical'])}, paged_out: {_size(self._trie.counted)}, trie: nodes={self._trie.nodes}, snapshots={self._trie.complete}"
-            yield self.line(row["t"], "TRACE", "prefix_cache.go", f"prefix cache active_tokens: {self._trie.offset}, {told}")
+            sizes = f"active_size: {_size(read['live_logical'])}, paged_out: {_size(self._trie.counted)}"
+            trie = f"trie: nodes={self._trie.nodes}, snapshots={self._trie.complete}"
+            yield self.line(row["t"], "TRACE", "prefix_cache.go", f"prefix cache active_tokens: {self._trie.offset}, {sizes}, {trie}")
             for label in self._trie.lines():
                 yield self.line(row["t"], "TRACE", "prefix_cache.go", label)
         yield self.line(row["t"], "INFO", "pipeline.go", "peak memory", f'size="{_size(row["peak"])}"')

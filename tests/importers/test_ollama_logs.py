@@ -26,7 +26,7 @@ def test_17783_load_and_one_prefill() -> None:
     assert rows(rec, "bytes_read", "phase", "active", "pool", "peak") == [("prefill", gib(16.99), mib(121.99), gib(17.10))]
     assert rows(rec, "captured", "end") == [(16,)]
     assert rec.events["t"].max() == pytest.approx(21.809)
-    assert imported.summary.of("known") == {"(*RotatingKVCache).update": 1, "ServeHTTP": 1, "context for request finished": 1}
+    assert imported.summary.of("known") == {"(*RotatingKVCache)": 1, "ServeHTTP": 1, "context for request finished": 1}
     assert imported.summary.of("not_understood") == {}
     assert imported.summary.total() == 11
 
