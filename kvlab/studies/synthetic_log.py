@@ -1,7 +1,7 @@
 """Ollama logs of any size for benches: the log of a twin's run, said again and again at later moments, with the lines around it that real logs have.
 
-Mixes: `info` is what a server writes by default; `dumps` is TRACE of a model without sliding windows, where the trie's dumps are most of it; `trace` is TRACE of a model
-with 25 sliding-window layers, each of which writes a line a token, and with the list of tensors that releases before scopes print.
+Mixes: `info` is what a server writes by default; `dumps` is TRACE of a model without sliding windows, where the trie's dumps are most of it; `trace`
+is TRACE of a model with 25 sliding-window layers, each of which writes a line a token, and with the list of tensors that releases before scopes print.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _SET_UP = (
     'level=DEBUG source=sched.go:746 msg="finished setting up" runner.name=registry.example/library/lab-27b-mlx runner.size="17.3 GiB" runner.vram="17.3 GiB" '
     "runner.parallel=1 runner.pid=4242 runner.model=digest:0 runner.num_ctx=65536"
 )
-_WINDOW = 'level=TRACE source=rotating.go:106 msg=(*RotatingKVCache).update keys_dim="[1 16 1 256]" values_dim="[1 16 1 256]" offset={offset} idx={offset} max_size=1024'
+_WINDOW = (
+    'level=TRACE source=rotating.go:106 msg=(*RotatingKVCache).update keys_dim="[1 16 1 256]" values_dim="[1 16 1 256]" '
+    "offset={offset} idx={offset} max_size=1024"
+)
 _TENSOR = 'level=TRACE source=array.go:318 msg="tensor {name:60} BF16 {size}.00 MiB pinned=1 [1 8 4096 128]"'
 
 
