@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from kvlab.diagnose import Findings
 from kvlab.recording import Recording
 from kvlab.recording.policy_words import policy_words
@@ -12,6 +14,8 @@ from kvlab.views.tables import last_bytes, readings
 def summary(recording: Recording) -> list[tuple[str, str]]:
     """Return the card's lines as (name, words); every figure with its unit."""
     manifest, read, requests = recording.manifest, readings(recording), recording.requests
+    if not read.height and recording.observed.height:
+        return _seen_from_outside(recording)
     held = {name: binary(last_bytes(read, name)) for name in ("weights", "counted", "snapshots", "live", "unattributed", "pool", "active", "budget")}
     lines = [
         *(("incomplete", words) for words in recording.warnings),
@@ -23,6 +27,24 @@ def summary(recording: Recording) -> list[tuple[str, str]]:
     ]
     warnings = int(requests.get_column("warnings").list.len().sum() or 0)
     return [*lines, ("warnings", str(warnings))] if warnings else lines
+
+
+OUTSIDE = ("size", "size_vram", "footprint", "rss", "swap_used", "available")
+"""Gauges whose last figure the card of what was seen from outside shows, in this order."""
+
+
+def _seen_from_outside(recording: Recording) -> list[tuple[str, str]]:
+    """Return the lines of a recording in which no cache was looked into: the last figure of each gauge that was read."""
+    manifest, requests = recording.manifest, recording.requests
+    told = recording.observed.filter(pl.col("value").is_not_null()).unique("gauge", keep="last", maintain_order=True)
+    last: dict[str, int] = dict(told.select("gauge", "value").iter_rows())
+    seen = [f"{gauge} {binary(last[gauge])}" for gauge in OUTSIDE if gauge in last]
+    return [
+        *(("incomplete", words) for words in recording.warnings),
+        ("model", str(manifest.model)),
+        ("workload", f"{manifest.workload or 'none'}: {requests.height} request{'' if requests.height == 1 else 's'}, {_tokens(recording)}"),
+        *([("last seen", ", ".join(seen))] if seen else []),
+    ]
 
 
 def verdict_words(findings: Findings | None) -> str:

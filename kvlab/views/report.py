@@ -1,24 +1,32 @@
 """A recording as one HTML file that needs nothing else: no network, no kernel, no kvlab.
 
-Invariants: below 3 MB; the drawing library is in it once, for all charts; its own security policy forbids every request;
-each chart has a PNG for readers without scripts and a text twin for readers who cannot see it.
+It holds the dashboard with its dataset: the same page as in a notebook, with nothing behind it.
+Invariants: below 3 MB; its own security policy forbids every request; each view has a PNG for readers without scripts and a text
+twin for readers who cannot see it; prompts and answers are in it only when they were stored.
 """
 
 from __future__ import annotations
 
 import json
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
+
+import altair as alt
 
 from kvlab.diagnose import Findings
 from kvlab.errors import BadValue, UnreadableInput
 from kvlab.recording import Recording
 from kvlab.recording.place import is_recording
-from kvlab.views import bytes_chart, bytes_text, report_parts, spans_chart, static, theme, trie_outline
-from kvlab.views.tables import last_moment, moment_words
+from kvlab.views import bytes_chart, bytes_text, report_parts, spans_chart, static, theme, trie_outline, waterfall_chart
+from kvlab.views.dashboard import page
+from kvlab.views.dashboard.dataset import dataset_of
+
+EVENTS = 25_000
+"""A run of more events can be stopped at where it matters only, so that the file stays small."""
+
+TITLES = {"bytes": "Bytes by owner", "trie": "The trie", "spans": "Snapshots by layer", "requests": "Requests in time"}
 
 
 def write_report(recording: Recording, path: str | Path, findings: Findings | None = None) -> Path:
@@ -49,54 +57,43 @@ def write_report(recording: Recording, path: str | Path, findings: Findings | No
 
 def report_html(recording: Recording, findings: Findings | None = None) -> str:
     """Return the report as text of HTML."""
-    at = last_moment(recording)
-    trie, stops = trie_outline.outline_in_time(recording, at)
-    drawn: dict[str, Any] = {
-        "bytes": bytes_chart.bytes_chart(recording, at),
-        "trie": trie,
-        "spans": spans_chart.spans_chart(recording, at),
+    drawn: dict[str, alt.TopLevelMixin] = {
+        "bytes": bytes_chart.bytes_chart(recording),
+        "trie": trie_outline.outline_chart(recording),
+        "spans": spans_chart.spans_chart(recording),
+        "requests": waterfall_chart.waterfall_chart(recording),
     }
-    specs = {name: theme.spec(chart) for name, chart in drawn.items()}
-    places = {
-        name: report_parts.chart_part(name, specs[name]["description"], static.png(drawn[name], scale=1), text) for name, text in _texts(recording).items()
-    }
+    places = [
+        report_parts.chart_part(TITLES[name], theme.spec(chart)["description"], static.png(chart, scale=1), text)
+        for (name, chart), text in zip(drawn.items(), _texts(recording), strict=True)
+    ]
     body = [
         report_parts.card_part(recording, findings),
         report_parts.findings_part(findings),
-        "<h2>Bytes by owner</h2>",
-        places["bytes"],
-        '<h2>The trie and its snapshots</h2><p class="quiet">The slider, or a click on the chart above, chooses the moment that all charts show.</p>',
-        report_parts.slider_part(max(0, stops.height - 1)),
-        places["trie"],
-        places["spans"],
+        '<h2>Step through it</h2><p class="quiet">The slider, a click on the bytes, or the keys named below move the moment that everything shows.</p>',
+        '<div id="kvlab"></div>',
+        '<h2>The same as pictures and text</h2><p class="quiet">As it stands at the end.</p>',
+        *places,
         report_parts.requests_part(recording),
         report_parts.manifest_part(recording),
+        report_parts.again_part(recording),
     ]
-    data = {
-        "specs": specs,
-        "moments": [{"seq": seq, "x": x, "words": words} for seq, x, words in zip(stops["seq"], stops["x"], moment_words(stops), strict=True)],
-    }
     manifest = recording.manifest
-    return Template(_page("report.html")).substitute(
+    return Template(page.read("report.html")).substitute(
         title=escape(f"kvlab: {manifest.model}, {manifest.workload or 'no workload'}"),
-        css=_page("report.css"),
+        css=page.read("report.css") + page.style(),
         body="\n".join(body),
-        data=_as_json(data),
-        bundle=static.bundle(),
-        script=_page("report.js"),
+        data=_as_json(dataset_of(recording, most=EVENTS).whole()),
+        script=page.parts() + page.read("report.js"),
     )
 
 
-def _texts(recording: Recording) -> dict[str, str]:
-    texts = {"bytes": bytes_text.bytes_text(recording), "trie": "no events", "spans": "no events"}
+def _texts(recording: Recording) -> list[str]:
+    texts = [bytes_text.bytes_text(recording), "no events", "no events", waterfall_chart.waterfall_text(recording)]
     if recording.events.height:
         end = recording.at(int(recording.events.item(-1, "seq")))
-        texts |= {"trie": trie_outline.outline_text(end), "spans": spans_chart.spans_text(end, recording.manifest.shape)}
+        texts[1:3] = [trie_outline.outline_text(end), spans_chart.spans_text(end, recording.manifest.shape)]
     return texts
-
-
-def _page(name: str) -> str:
-    return (files("kvlab.views") / "page" / name).read_text(encoding="utf-8")
 
 
 def _as_json(data: Any) -> str:

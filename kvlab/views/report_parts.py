@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shlex
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
@@ -11,6 +12,7 @@ import polars as pl
 
 from kvlab.diagnose import Finding, Findings
 from kvlab.diagnose.finding import number_words
+from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import MIB, binary
@@ -55,24 +57,32 @@ def _finding(finding: Finding, *, unfolded: bool) -> str:
     )
 
 
-def chart_part(name: str, description: str, image: bytes, text: str) -> str:
-    """Return a chart's place: where the script draws it, its PNG for readers without scripts, and its text twin."""
+def chart_part(title: str, description: str, image: bytes, text: str) -> str:
+    """Return a view's still twins: its PNG with its description, and its text."""
     data = base64.b64encode(image).decode()
     return (
-        f'<div class="chart" id="chart-{name}" role="img" aria-label="{escape(description)}"></div>'
-        f'<noscript><img src="data:image/png;base64,{data}" alt="{escape(description)}"></noscript>'
-        f"<details><summary>The same as text</summary><pre>{escape(text)}</pre></details>"
+        f'<details class="still"><summary>{escape(title)}</summary>'
+        f'<img src="data:image/png;base64,{data}" alt="{escape(description)}"><pre>{escape(text)}</pre></details>'
     )
 
 
-def slider_part(last: int) -> str:
-    """Return the slider over moments 0 to `last`; the script names the moment beside it."""
+def again_part(recording: Recording) -> str:
+    """Return how to make this recording again: the command, and the same in Python."""
+    manifest = recording.manifest
+    if not manifest.workload or not manifest.policy:
+        return ""
+    choices = {name: value for name, value in manifest.policy.items() if value != Policy().to_dict().get(name)}
+    sets = "".join(f" --set {shlex.quote(f'{name}={_choice(value)}')}" for name, value in choices.items())
+    twin = manifest.source == "twin"
+    model = f" --{'shape' if twin else 'model'} {shlex.quote(manifest.model)}"
+    command = f"kvlab {'twin' if twin else 'run'} {shlex.quote(manifest.workload)}{model}{sets} --out again.kvrec"
+    python = (
+        f"import kvlab\nlab = kvlab.{'twin' if twin else 'open'}({manifest.model!r})\n"
+        f"recording = lab.run({manifest.workload!r}, policy=kvlab.Policy.from_dict({choices!r}))"
+    )
     return (
-        '<div class="moment"><label for="at">Moment</label>'
-        '<button type="button" id="at-back" aria-label="one moment back">&#9664;</button>'
-        f'<input type="range" id="at" min="0" max="{last}" step="1" value="{last}">'
-        '<button type="button" id="at-on" aria-label="one moment on">&#9654;</button>'
-        '<output id="at-words" for="at" aria-live="polite"></output></div>'
+        '<h2>Make it again</h2><p class="quiet">With the versions above. A workload from a file needs that file, a model from a folder that folder.</p>'
+        f"<pre>{escape(command)}</pre><pre>{escape(python)}</pre>"
     )
 
 
@@ -114,6 +124,10 @@ def manifest_part(recording: Recording) -> str:
         ("created", manifest.created),
     ]
     return "<h2>What made this recording</h2>" + definitions((name, words) for name, words in lines if words)
+
+
+def _choice(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _pairs(values: Mapping[str, Any]) -> str:

@@ -68,6 +68,12 @@ RUN = """() => {
   window.jupyterapp.commands.execute('notebook:run-all-cells').then(ok => note(ok, ''), error => note(false, String(error)));
 }"""
 
+RUN_ONE = """number => {
+  window.kvlabRan = null;
+  window.jupyterapp.shell.currentWidget.content.activeCellIndex = number;
+  window.jupyterapp.commands.execute('notebook:run-cell').then(() => { window.kvlabRan = true; }, () => { window.kvlabRan = false; });
+}"""
+
 # every output that holds a picture: is one drawn, with a size?
 PICTURES = """() => {
   const found = [];
@@ -207,6 +213,19 @@ class LabPage:
         ran = self.page.evaluate("() => window.kvlabRan")
         errors: list[str] = self.page.evaluate(FAILED)
         return errors if errors or ran["ok"] else [f"JupyterLab did not run all cells: {ran}"]
+
+    def run_cells(self, *numbers: int, within_s: float = 120) -> list[str]:
+        """Run single cells, from 0, as Ctrl+Enter does; return the errors of cells."""
+        for number in numbers:
+            self.page.evaluate(RUN_ONE, number)
+            self.page.wait_for_function("() => window.kvlabRan !== null", timeout=within_s * 1000)
+        errors: list[str] = self.page.evaluate(FAILED)
+        return errors
+
+    def theme(self, name: str) -> None:
+        """Switch JupyterLab's theme, such as `JupyterLab Dark`, and wait until it is there."""
+        self.page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
+        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
 
     def pictures(self, within_s: float = 30) -> list[dict[str, Any]]:
         """Return a row an output that holds a picture ({cell, types, drawn}); waits while one is not drawn yet."""

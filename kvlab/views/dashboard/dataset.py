@@ -45,6 +45,26 @@ TABLES: dict[str, tuple[str, ...]] = {
 }
 """The tables and their columns."""
 
+MOST = 60_000
+"""A recording of more events is thinned."""
+
+STOPS = frozenset(
+    {
+        "bytes_read",
+        "request_began",
+        "matched",
+        "node_split",
+        "node_merged",
+        "evicted",
+        "snapshot_owned",
+        "request_closed",
+        "wrong_positions",
+        "violation",
+        "warned",
+    }
+)
+"""The kinds of events that a thinned dataset can stop at."""
+
 MARKS = ("scheduled", "captured", "chunk_ran", "token_out", "paged_in", "paged_out", "frontier_moved", "evicted")
 """Events whose offsets a page draws, by their number in `marks.what`."""
 
@@ -75,12 +95,14 @@ class Dataset:
     Attributes:
         about: What does not change.
         texts: Keep prompts and replies.
+        thin: Stop only at events of `STOPS`; nodes, snapshots and bytes stay whole.
         last: The last event's seq; -1 before the first.
     """
 
-    def __init__(self, about: About, *, texts: bool = False) -> None:
+    def __init__(self, about: About, *, texts: bool = False, thin: bool = False) -> None:
         self.about = about
         self.texts = texts
+        self.thin = thin
         self.last = -1
         self._tables: dict[str, Columns] = {name: {column: [] for column in columns} for name, columns in TABLES.items() if name not in ("nodes", "spans")}
         self._nodes = NodeFold()
@@ -181,16 +203,9 @@ class Dataset:
             column.append(value)
 
     def _take(self, event: ev.Event) -> None:
-        self.last = event.seq
-        template, figures = sentence(event, self.about.policy)
-        told = [self._templates.setdefault(template, len(self._templates)), *figures]
-        node = getattr(event, "node", -1)
-        kind = self._kinds.setdefault(event.kind, len(self._kinds))
-        self._add("events", event.seq, kind, event.request, node, round(event.t, 4), told)
-        if event.kind in MARKS:
-            at: Any = event
-            start, end = (at.index, at.index + 1) if event.kind == "token_out" else (getattr(at, "start", 0), getattr(at, "end", 0))
-            self._add("marks", event.seq, event.request, MARKS.index(event.kind), start, end, node)
+        if not self.thin or event.kind in STOPS:
+            self._tell(event)
+        self._mark(event)
         before = len(self._uses.rows)
         self._uses.take(event)
         for row in self._uses.rows[before:]:
@@ -198,6 +213,20 @@ class Dataset:
         handle = self._handlers.get(type(event))
         if handle is not None:
             handle(event)
+
+    def _tell(self, event: ev.Event) -> None:
+        self.last = event.seq
+        template, figures = sentence(event, self.about.policy)
+        told = [self._templates.setdefault(template, len(self._templates)), *figures]
+        node = getattr(event, "node", -1)
+        kind = self._kinds.setdefault(event.kind, len(self._kinds))
+        self._add("events", event.seq, kind, event.request, node, round(event.t, 4), told)
+
+    def _mark(self, event: ev.Event) -> None:
+        if event.kind in MARKS:
+            at: Any = event
+            start, end = (at.index, at.index + 1) if event.kind == "token_out" else (getattr(at, "start", 0), getattr(at, "end", 0))
+            self._add("marks", event.seq, event.request, MARKS.index(event.kind), start, end, getattr(at, "node", -1))
 
     def _row(self, event: ev.Event) -> dict[str, Any]:
         request = event.request
@@ -271,11 +300,11 @@ class Dataset:
             self._add("texts", e.seq, e.request, e.text)
 
 
-def dataset_of(recording: Recording, *, texts: bool = False) -> Dataset:
-    """Return the dataset of a recording; its texts only when they were stored and are asked for."""
+def dataset_of(recording: Recording, *, texts: bool = False, most: int = MOST) -> Dataset:
+    """Return the dataset of a recording; its texts only when they were stored and are asked for. Above `most` events it is thinned."""
     made = recording.manifest
     title = f"{made.model}, {made.workload or 'no workload'}"
-    data = Dataset(About.of(title, made.policy, made.shape, made.source), texts=texts and made.stored_text)
+    data = Dataset(About.of(title, made.policy, made.shape, made.source), texts=texts and made.stored_text, thin=recording.events.height > most)
     data.take(events_of(recording.events, texts=data.texts))
     return data
 

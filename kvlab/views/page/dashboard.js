@@ -69,7 +69,9 @@ function mountDashboard(root, store, host = {}) {
     const scene = store.scene(app.state.place);
     controls.show(scene, { ended, asked, live: host.live === true });
     if (app.state.overview) views.overview.show(scene);
-    else views.outline.show(scene, animate);
+    // a step is followed to where it happens; a drag is not, or rows would run away under the eye
+    else views.outline.show(scene, animate, app.state.follow ? { node: store.tables.events.node?.[app.state.place] ?? -1 } : null);
+    app.state.follow = false;
     views.spans.show(scene);
     views.bytes.show(scene);
     views.requests.show(scene);
@@ -92,6 +94,7 @@ function mountDashboard(root, store, host = {}) {
   function go(place, animate = false) {
     const to = Math.max(0, Math.min(place, store.count - 1));
     app.state.animate = animate;
+    app.state.follow ||= animate;
     app.state.place = to;
     schedule();
     clearTimeout(moved);
@@ -273,6 +276,7 @@ function mountDashboard(root, store, host = {}) {
   dark.addEventListener("change", schedule);
 
   app.state.place = host.opensAt === "end" ? Math.max(0, store.count - 1) : 0;
+  app.state.follow = true;
   show(false);
   return {
     app,

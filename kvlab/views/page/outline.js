@@ -142,13 +142,17 @@ function outlineView(app) {
     body.parentElement?.style.setProperty("--kv-chips", `${Math.max(46, 15 * store.about.groups.length + 4)}px`);
   }
 
-  function focus(node) {
-    focused = node;
+  function scrollTo(node) {
     const place = placeOf.get(node);
     if (place === undefined) return;
     const top = place * ROW;
     if (top < body.scrollTop) body.scrollTop = top;
     else if (top + ROW > body.scrollTop + body.clientHeight) body.scrollTop = top + ROW - body.clientHeight;
+  }
+
+  function focus(node) {
+    focused = node;
+    scrollTo(node);
     draw(false);
   }
 
@@ -203,7 +207,7 @@ function outlineView(app) {
     element: h("div", { class: "kv-outline-box" }, head, body),
     focus: () => body.focus(),
     reveal,
-    show(next, animate) {
+    show(next, animate, follow) {
       const furthest = app.extent();
       if (anchor !== store.about.groups.length || furthest !== extent) {
         extent = furthest;
@@ -212,6 +216,7 @@ function outlineView(app) {
       }
       layout(next);
       if (!placeOf.has(focused)) focused = rows[0]?.node ?? 0;
+      if (follow) scrollTo(scene.exists(follow.node) ? follow.node : scene.frontier);
       draw(animate);
     },
   };
