@@ -10,7 +10,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 
 from kvlab.allocator import Ledger
-from kvlab.cache import PrefixCache, Session, capture_offsets
+from kvlab.cache import STORES, Session, capture_offsets
 from kvlab.cache.check import Checker
 from kvlab.cache.media import clear_edge, folded
 from kvlab.errors import BadValue
@@ -41,7 +41,7 @@ class Runner:
         self.model = model
         self.policy = policy
         self.log = log or Log()
-        self.cache = PrefixCache(model.stores, policy, Ledger(model.meter, self.log.append), self.log.append, model.shape.look_ahead)
+        self.cache = STORES[policy.store](model.stores, policy, Ledger(model.meter, self.log.append), self.log.append, model.shape.look_ahead)
         self.last: tuple[Sequence[int], list[int]] = ([], [])
         self.ends: Sequence[int] = ()
         self.checker = checker
@@ -139,7 +139,9 @@ class Runner:
         running.timing.prefilled()
 
     def _attach(self, running: Running) -> Iterator[Event]:
-        running.session.attach()
+        # What a cut prefill captured is left to the close: whether it is kept is the policy's `on_cancel`.
+        if not self._cancelled:
+            running.session.attach()
         yield from self._tell(running, "attach")
 
     def _decode(self, running: Running) -> Iterator[Event]:
