@@ -99,10 +99,11 @@ def sample_events(sample: Sample, before: Sample | None = None) -> Iterator[Even
             yield from _bytes("size_vram", model.size_vram, label=model.name)
         if not sample.models:
             yield Listed(count=0)
-    for process in sample.family.runners:
-        yield from _process(process, RUNNER, sample)
+    # the server before its runners: whoever takes the last figure of a gauge takes that of a runner
     if sample.family.server:
         yield from _process(sample.family.server, SERVER, sample)
+    for process in sample.family.runners:
+        yield from _process(process, RUNNER, sample)
     yield from _machine(sample.machine)
     if before is not None:
         yield from _swapping(sample, before)
