@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 from kvlab.events import BytesRead
@@ -55,8 +56,8 @@ def short_unrelated() -> Iterator[Request]:
     """Yield requests without end: the same beginning, then tokens that no other one has."""
     fresh = Fresh()
     shared = fresh.take(SHARED)
-    while True:
-        yield Request(tokens=(*shared, *fresh.take(UNIQUE)), generated=fresh.take(REPLY))
+    for number in count(1):
+        yield Request(label=f"chat {number}", tokens=(*shared, *fresh.take(UNIQUE)), generated=fresh.take(REPLY))
 
 
 def outlook(open_twin: Callable[[Policy], Twin], policy: Policy) -> Outlook:

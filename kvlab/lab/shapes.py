@@ -29,8 +29,8 @@ def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], pol
 
     Args:
         shape: A Shape; the name of a shipped one (`qwen3.8-27b`); a config.json or a folder with one, of any model that mlx-lm knows; the
-            fields of a config; a file that `Shape.to_dict` was written to; or layer kinds in layer order, which then cost 1 byte a KV
-            token and 10 bytes a whole state.
+            fields of a config; a file (or its fields) that `Shape.to_dict` was written to; or layer kinds in layer order, which then cost
+            1 byte a KV token and 10 bytes a whole state.
         policy: The choices its cache follows; upstream main by default.
 
     Raises:
@@ -41,7 +41,7 @@ def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], pol
     if isinstance(shape, Shape):
         return Twin(_keeping(shape), policy)
     if isinstance(shape, Mapping):
-        found = shape_from_config(dict(shape), name=str(shape.get("model_type", "config")))
+        found = _of_fields("the given fields", dict(shape))
     elif isinstance(shape, str | Path):
         found = find_shape(shape)
     else:
@@ -101,7 +101,12 @@ def _read(path: Path) -> SourcedShape:
     return _shape(path, fields) if "groups" in fields else shape_from_config(path)
 
 
-def _shape(path: Path, data: dict[str, Any]) -> SourcedShape:
+def _of_fields(where: str, fields: dict[str, Any]) -> SourcedShape:
+    """Return the shape of a config's fields, or of a shape's own."""
+    return _shape(where, fields) if "groups" in fields else shape_from_config(fields, name=str(fields.get("model_type", where)))
+
+
+def _shape(path: Path | str, data: dict[str, Any]) -> SourcedShape:
     """Return the shape of a file that `Shape.to_dict` or `SourcedShape.to_dict` was written to."""
     try:
         shape = Shape.from_dict({name: data[name] for name in SHAPE_FIELDS if name in data})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ def config_of(name: str) -> dict[str, Any]:
 
 
 def drop(form: ShapeForm, name: str, content: bytes) -> None:
-    form.file.value = ({"name": name, "type": "application/json", "size": len(content), "content": memoryview(content), "last_modified": None},)
+    at = datetime(2026, 11, 29, tzinfo=UTC)
+    form.file.value = ({"name": name, "type": "application/json", "size": len(content), "content": memoryview(content), "last_modified": at},)
 
 
 def test_a_name_shows_its_card() -> None:

@@ -82,7 +82,7 @@ def _check(config: Config, place: str, name: str, value: object) -> None:
     for bound in BOUNDS:
         if bound.names.search(name):
             if not 0 <= value <= bound.most:
-                raise config.bad(place, value, f"at most {bound.most} {bound.what}, and not fewer than 0, make a model")
+                raise config.bad(place, value, f"a model has from 0 to {bound.most} {bound.what}")
             return
 
 
