@@ -3,5 +3,9 @@
 from kvlab.cache.captures import capture_offsets
 from kvlab.cache.prefix import PrefixCache
 from kvlab.cache.session import Session
+from kvlab.cache.whole_entries import WholeEntries
 
-__all__ = ["PrefixCache", "Session", "capture_offsets"]
+STORES: dict[str, type[PrefixCache]] = {"trie": PrefixCache, "whole_entry_lru": WholeEntries}
+"""By name of the choice `store`: the cache."""
+
+__all__ = ["STORES", "PrefixCache", "Session", "WholeEntries", "capture_offsets"]

@@ -136,10 +136,11 @@ def path(cache: PrefixCache, *, closed: bool) -> Iterator[tuple[str, str]]:
 
 
 def kv_covers_edge(cache: PrefixCache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
-    """A KV snapshot covers its node's edge exactly."""
+    """A KV snapshot covers its node's edge exactly; a whole entry's covers all that leads to the node's end."""
     for node in nodes:
+        want = (cache.snapshot_start(node), node.end)
         for group, snapshot in enumerate(node.snapshots):
-            if snapshot is not None and cache.layers[group].kind in KV_KINDS and (snapshot.start, snapshot.end) != (node.start, node.end):
+            if snapshot is not None and cache.layers[group].kind in KV_KINDS and (snapshot.start, snapshot.end) != want:
                 yield (
                     "kv_covers_edge",
                     f"a KV snapshot does not cover its node's edge: node [{node.start},{node.end}) snapshot [{snapshot.start},{snapshot.end})",

@@ -178,6 +178,10 @@ class PrefixCache:
         for layer in self.layers:
             layer.store.drop()
 
+    def snapshot_start(self, node: Node) -> int:
+        """Return where a KV snapshot of `node` has to begin: at its edge's start."""
+        return node.start
+
     def read_bytes(self, phase: str) -> BytesRead:
         """Write down every owner's bytes at this moment."""
         self.ledger.see_live(self.live_bytes)

@@ -83,4 +83,4 @@ def test_random_sequences_break_no_rule(choices: dict[str, str]) -> None:
 
 def test_a_choice_the_engine_does_not_follow_is_refused() -> None:
     with pytest.raises(BadValue, match="store=whole_entry_lru"):
-        open_twin(["kv"]).run("unrelated:1", Policy(store="whole_entry_lru"), progress=False)
+        open_twin(["kv"]).run("unrelated:1", Policy(store="whole_entry_lru", growth="in_place"), progress=False)

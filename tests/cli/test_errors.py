@@ -93,7 +93,7 @@ def test_wrong_use_is_2(kvlab_says: Kvlab, words: list[str]) -> None:
         (["--policy", "nope"], ("'nope'", "main", "kvlab", "0.32.5")),
         (["--policy", "0.12.0"], ("0.12.0", "0.30.7")),
         (["--policy", "latest"], ("latest",)),
-        (["--set", "store=whole_entry_lru"], ("store=whole_entry_lru", "this version's engine follows")),
+        (["--set", "store=whole_entries"], ("store", "'whole_entries'", "whole_entry_lru")),
         (["--set", "version=0.30.8"], ("'version'",)),
         (["--set", "capture_grid"], ("'capture_grid'", "=")),
         (["--set", "captur_grid=8"], ("'captur_grid'",)),
@@ -111,7 +111,7 @@ def test_a_case_under_rules_that_this_engine_does_not_follow_is_told_before_a_mo
     path = tmp_path / "mine.json"
     path.write_text(json.dumps({"id": "mine", "policy": {"version": "0.33.0", "store": "whole_entry_lru"}, "workload": [{"tokens": [1, 2]}]}))
     for command in ("run", "twin", "check"):
-        fails(kvlab_says(command, path), 2, "as version 0.33.0 does", "this version's engine follows")
+        fails(kvlab_says(command, path), 2, "store=whole_entry_lru", "as version 0.33.0 does", "whole entries follow")
 
 
 def test_no_network_on_first_use_is_2_and_says_where_to_put_the_file(kvlab_says: Kvlab, client: FakeClient) -> None:

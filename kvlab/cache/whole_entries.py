@@ -1,0 +1,153 @@
+"""The store `whole_entry_lru`: whole prompts with their whole state, as mlx-lm's server keeps them (`LRUPromptCache`, mlx-lm 0.32).
+
+Each request begins with a copy of the nearest entry, and its end becomes an entry. Nearest is: the same tokens; else the shortest entry that
+goes on beyond what is common, if it can be trimmed to that and no shorter entry is as long; else the longest entry that is a prefix. What an
+entry's prefixes hold goes when it could be trimmed to them. The oldest entry is evicted first; a hit does not make one younger, as in mlx-lm.
+
+Otherwise than mlx-lm: one token is always evaluated again, so the same tokens are trimmed by one or a shorter entry is used; an entry's copies
+have no room beyond their tokens; there is no limit on how many there are.
+
+Invariants: an entry is a node with snapshots, all of them from the first token to the node's end; the trie holds entries and the branch points
+between them; between requests the live buffers are empty: what they held is the newest entry's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kvlab.allocator import Ledger
+from kvlab.cache.entry_session import EntrySession
+from kvlab.cache.media import before
+from kvlab.cache.prefix import PrefixCache
+from kvlab.cache.reuse import reason_for
+from kvlab.events import Event, Evicted, Matched, PagedIn, PagedOut
+from kvlab.layers import Store
+from kvlab.policy import Policy
+from kvlab.trie import Match, Node, to_keys
+from kvlab.workloads.request import MediaItem
+
+
+class WholeEntries(PrefixCache):
+    """A prefix cache of whole entries; attributes as in `PrefixCache`. Its active path is the root alone."""
+
+    def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0) -> None:
+        # an entry's copies are its own from the start
+        super().__init__(stores, policy.replace(snapshots="eager"), ledger, emit, look_ahead)
+        self._entries: dict[int, Node] = {}
+        # entries go in the order in which they came: no queue has to know of their bytes
+        self.book.on_growth = _unqueued
+
+    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = ()) -> EntrySession:
+        """Match a prompt, copy the nearest entry into the live buffers, and return the session that evaluates the rest."""
+        keys = to_keys(tokens, self.look_ahead)
+        found = self.trie.match(keys)
+        gone = found.matched < len(tokens) and self._ghosts.knows(keys, found.matched, found.path[-1])
+        entry, cached = self._nearest(found, len(tokens) - 1, media)
+        if entry is not None:
+            for layer, snapshot in zip(self.layers, entry.snapshots, strict=True):
+                layer.restore(snapshot, cached)
+            self.emit(PagedIn(node=entry.id, start=0, end=cached))
+        limiting = next((layer.kind for layer in self.layers if not layer.rewinds), "")
+        reason, kind = reason_for(found.matched, cached, len(tokens), limiting, gone=gone)
+        self.emit(Matched(tokens=len(tokens), matched=found.matched, cached=cached, left=len(tokens) - cached, reason=reason, layer=kind))
+        session = EntrySession(self, tokens, keys, found.matched, cached, reason, media)
+        self.evict("begin")
+        return session
+
+    def keep(self, keys: bytes) -> None:
+        """Make an entry of the live buffers, which hold the tokens of `keys`, and empty them."""
+        end = len(keys) // self.trie.width
+        node = self._node_at(keys)
+        self.paging.close_all(node)
+        for layer in self.layers:
+            if (snapshot := layer.snapshot(0)) is not None:
+                self.book.place(snapshot, node)
+        self.emit(PagedOut(node=node.id, start=0, end=end))
+        self._entries.pop(node.id, None)
+        self._entries[node.id] = node
+        self.touch(node)
+        if self._can_be_trimmed(node, 0):
+            self._drop_prefixes(node)
+        self.empty()
+        self.evict("page_out")
+
+    def empty(self) -> None:
+        """Let the live buffers go."""
+        for layer in self.layers:
+            layer.free()
+
+    def evict(self, moment: str) -> None:
+        """Evict the oldest entries until the budget holds or none is left."""
+        while self._entries and self.can_evict(moment):
+            node = next(iter(self._entries.values()))
+            end, counted, state = node.end, self.book.counted, "interior" if node.children else "leaf"
+            if not node.children:
+                self._ghosts.remember(node)
+            self._drop(node)
+            self.emit(Evicted(node=node.id, start=0, end=end, state=state, freed=counted - self.book.counted))
+
+    def snapshot_start(self, node: Node) -> int:
+        """Return where a snapshot of `node` begins: an entry's hold everything from the first token on."""
+        del node
+        return 0
+
+    def _nearest(self, found: Match, last: int, items: Sequence[MediaItem]) -> tuple[Node | None, int]:
+        """Return the entry to begin with, and the tokens that are taken of it: at most `last`; no entry and 0 when there is none."""
+        common = before(items, min(found.matched, last))
+        shorter = next((node for node in reversed(found.path) if node.id in self._entries and node.end <= common), None)
+        longer = self._shortest_beyond(found.path[-1], common)
+        if longer is not None and common > (shorter.end if shorter is not None else 0) and self._can_be_trimmed(longer, common):
+            return longer, common
+        return (None, 0) if shorter is None else (shorter, shorter.end)
+
+    def _shortest_beyond(self, node: Node, common: int) -> Node | None:
+        best: Node | None = None
+        waiting = [node]
+        while waiting:
+            one = waiting.pop()
+            if best is not None and one.end >= best.end:
+                continue
+            if one.id in self._entries and one.end > common:
+                best = one
+            else:
+                waiting.extend(one.children.values())
+        return best
+
+    def _can_be_trimmed(self, node: Node, target: int) -> bool:
+        return all(layer.can_restore(snapshot, target) for layer, snapshot in zip(self.layers, node.snapshots, strict=True))
+
+    def _node_at(self, keys: bytes) -> Node:
+        found, end = self.trie.match(keys), len(keys) // self.trie.width
+        node = found.path[-1]
+        if found.matched < node.end:
+            node = self.trie.split(node, found.matched)
+            node.snapshots = self.paging.no_snapshots()
+        if found.matched < end:
+            node = self.trie.append(node, keys[found.matched * self.trie.width :])
+            node.snapshots = self.paging.no_snapshots()
+        return node
+
+    def _drop_prefixes(self, node: Node) -> None:
+        above = node.parent
+        while above is not None:
+            # it may leave the trie
+            next_above = above.parent
+            if above.id in self._entries:
+                self._drop(above)
+            above = next_above
+
+    def _drop(self, node: Node) -> None:
+        """Close an entry, and take out the nodes that nothing needs any more."""
+        del self._entries[node.id]
+        self.paging.close_all(node)
+        while node.parent is not None and node.id not in self._entries:
+            if not node.children:
+                node = self.trie.remove(node)
+                continue
+            if node.only is not None and node.only.sibling is None:
+                self.trie.merge(node.only)
+            return
+
+
+def _unqueued(node: Node) -> None:
+    del node
