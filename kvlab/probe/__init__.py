@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from kvlab.probe.probe import Probe
+from kvlab.probe.rows import request_rows, sample_rows, sign_rows
 
-__all__ = ["Probe"]
+__all__ = ["Probe", "request_rows", "sample_rows", "sign_rows"]
