@@ -88,6 +88,9 @@ def test_what_is_by_design_ends_with_the_other_choice(fault: str) -> None:
         {"evict_order": "fifo"},
         {"evict_order": "lfu"},
         {"evict_order": "cost"},
+        {"capture_at": "message_ends"},
+        {"evict_at": frozenset({"begin", "attach", "page_out", "idle"})},
+        {"store": "whole_entry_lru"},
     ],
     ids=lambda choices: next(iter(choices)),
 )

@@ -21,6 +21,8 @@ class Ask:
         cancel_decode: It is cancelled after so many tokens of its reply.
         leave_after: Whoever reads the events leaves after so many chunks of the prefill.
         media: Items among the prompt's tokens.
+        ends: Where its messages end; of interest to `capture_at=message_ends` alone.
+        idle_before: Nothing was asked for a while before it; of interest to `evict_at` with idle alone.
     """
 
     tokens: tuple[int, ...]
@@ -29,11 +31,20 @@ class Ask:
     cancel_decode: int | None = None
     leave_after: int | None = None
     media: tuple[MediaItem, ...] = ()
+    ends: tuple[int, ...] = ()
+    idle_before: bool = False
 
     @property
     def request(self) -> Request:
         """What the runner is asked."""
-        return Request(tokens=self.tokens, generated=self.reply, cancel_after=self.cancel_prefill, media=self.media)
+        return Request(
+            tokens=self.tokens,
+            generated=self.reply,
+            cancel_after=self.cancel_prefill,
+            media=self.media,
+            ends=self.ends,
+            think_s=1.0 if self.idle_before else 0.0,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON holds it; the first three names are those of a case file."""
@@ -43,5 +54,7 @@ class Ask:
             "cancel_after_reply_tokens": self.cancel_decode,
             "leave_after_chunks": self.leave_after,
             "media": [dataclasses.asdict(item) for item in self.media] or None,
+            "message_ends": list(self.ends) or None,
+            "think_seconds": 1.0 if self.idle_before else None,
         }
         return row | {name: value for name, value in more.items() if value is not None}

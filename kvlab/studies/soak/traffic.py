@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvlab.studies.soak.ask import Ask
 from kvlab.workloads.request import MediaItem
@@ -37,6 +37,7 @@ class _Told:
     tokens: tuple[int, ...]
     reply: tuple[int, ...]
     media: tuple[MediaItem, ...]
+    ends: tuple[int, ...] = ()
 
 
 class Traffic:
@@ -53,6 +54,7 @@ class Traffic:
         self._weights = rng.choice(tuple(_THEMES.values()))
         self._told: list[_Told] = []
         self._turn = 0
+        self._asked = 0
 
     def take(self, count: int) -> list[Ask]:
         """Return the next `count` asks."""
@@ -66,13 +68,14 @@ class Traffic:
         told = self._prompt()
         self._told = [*self._told[1 - REMEMBERED :], told]
         chance, tokens = self._rng.random() * (1 if self._weights else 4), len(told.tokens)
-        ask = Ask(told.tokens, told.reply, media=told.media)
+        self._asked += 1
+        ask = Ask(told.tokens, told.reply, media=told.media, ends=told.ends, idle_before=self._asked % 3 == 0)
         if chance < 0.12:
-            return Ask(told.tokens, told.reply, cancel_prefill=self._rng.randint(1, tokens), media=told.media)
+            return replace(ask, cancel_prefill=self._rng.randint(1, tokens))
         if chance < 0.20 and told.reply:
-            return Ask(told.tokens, told.reply, cancel_decode=self._rng.randint(1, len(told.reply)), media=told.media)
+            return replace(ask, cancel_decode=self._rng.randint(1, len(told.reply)))
         if chance < 0.24:
-            return Ask(told.tokens, told.reply, leave_after=self._rng.randint(1, 3), media=told.media)
+            return replace(ask, leave_after=self._rng.randint(1, 3))
         return ask
 
     def _prompt(self) -> _Told:
@@ -81,21 +84,22 @@ class Traffic:
         rng = self._rng
         way = rng.choices(_WAYS, self._weights)[0] if self._told else "new"
         if way == "new":
-            return self._grown((), ())
+            return self._grown((), (), ())
         before = self._told[-1] if way == "last_goes_on" else rng.choice(self._told)
         if way == "same":
-            return _Told(before.tokens, self._reply(), before.media)
+            return _Told(before.tokens, self._reply(), before.media, before.ends)
         if way == "same_reply_shorter":
-            return _Told(before.tokens, before.reply[: rng.randint(0, len(before.reply))], before.media)
+            return _Told(before.tokens, before.reply[: rng.randint(0, len(before.reply))], before.media, before.ends)
         stream = before.tokens + before.reply
         cut = len(stream) - rng.choice((0, 0, 0, 1, 2)) if way in ("goes_on", "last_goes_on") else rng.randint(1, len(stream))
         if cut > LONGEST - 8:
             cut = rng.randint(1, LONGEST // 2)
         cut = max(1, next((item.start for item in before.media if item.start < cut < item.end), cut))
         media = tuple(item for item in before.media if item.end <= cut)
+        ends = tuple(end for end in (*before.ends, len(before.tokens)) if end <= cut)
         if way == "shorter":
-            return _Told(stream[:cut], self._reply(), media)
-        return self._grown(stream[:cut], media)
+            return _Told(stream[:cut], self._reply(), media, ends)
+        return self._grown(stream[:cut], media, ends)
 
     def _returning(self) -> _Told:
         # short ones in rounds of four: one; on from it, from within it, or the same with less of a reply; another; back to the second
@@ -113,14 +117,14 @@ class Traffic:
         kept = len(second.tokens) - rng.choice((0, 0, 1))
         return _Told(second.tokens[: max(1, kept)] + self._some(rng.choice((0, 1, 2))), self._some(rng.choice((0, 0, 1))), ())
 
-    def _grown(self, stem: tuple[int, ...], media: tuple[MediaItem, ...]) -> _Told:
+    def _grown(self, stem: tuple[int, ...], media: tuple[MediaItem, ...], ends: tuple[int, ...]) -> _Told:
         rng = self._rng
         tokens = stem + self._some(rng.randint(1, 8 if stem else 20))
         if self._with_media and rng.random() < 0.5:
             item = MediaItem(len(tokens), len(tokens) + rng.randint(2, 7), rng.choice(_FOLDS))
             tokens += (TOKENS + 1,) * (item.end - item.start) + self._some(rng.randint(1, 6))
             media += (item,)
-        return _Told(tokens, self._reply(), media)
+        return _Told(tokens, self._reply(), media, ends)
 
     def _reply(self) -> tuple[int, ...]:
         return self._some(self._rng.choice((0, 1, 2, 3, 5, 7)))
