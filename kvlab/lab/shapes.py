@@ -11,7 +11,7 @@ from typing import Any, cast
 from kvlab import shipped
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.lab.twin import Twin
-from kvlab.models.config import Provenance, SourcedShape, shape_from_config
+from kvlab.models.config import Provenance, SourcedShape, cached_folder, shape_from_config
 from kvlab.models.config.provenance import provenance_from
 from kvlab.policy import Policy
 from kvlab.shape import LayerGroup, Shape
@@ -29,8 +29,9 @@ def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], pol
 
     Args:
         shape: A Shape; the name of a shipped one (`qwen3.8-27b`); a config.json or a folder with one, of any model that mlx-lm knows; the
-            fields of a config; a file (or its fields) that `Shape.to_dict` was written to; or layer kinds in layer order, which then cost
-            1 byte a KV token and 10 bytes a whole state.
+            fields of a config; a hub's id (owner/model) that was downloaded before; a file (or its fields) that `Shape.to_dict` was
+            written to; or layer kinds in layer order, which then cost 1 byte a KV token and 10 bytes a whole state. The twin of an open
+            lab is that of its shape: `lab.shape`.
         policy: The choices its cache follows; upstream main by default.
 
     Raises:
@@ -86,6 +87,8 @@ def find_shape(name: str | Path) -> SourcedShape:
         return _read(path)
     if isinstance(name, Path) or name.startswith((".", "/", "~")):
         raise UnreadableInput(what=f"{name} cannot be read", why="there is no such file or folder", hint="give a config.json, or a folder that holds one")
+    if "/" in name and (folder := cached_folder(name)) is not None:
+        return shape_from_config(folder, name=name)
     raise _unknown(name)
 
 

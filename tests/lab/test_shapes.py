@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import constants
 
 import kvlab
 from kvlab import shipped
@@ -54,6 +55,19 @@ def test_a_shape_comes_as_it_is_or_out_of_a_file(tmp_path: Path) -> None:
     file.write_text(json.dumps(PLAIN.to_dict()))
     assert open_twin(PLAIN).shape == open_twin(file).shape == PLAIN
     assert open_twin(file).provenance == {}
+
+
+def test_a_model_that_the_hub_s_cache_has(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "hub" / "models--someone--some-model"
+    (cache / "refs").mkdir(parents=True)
+    (cache / "refs" / "main").write_text("0123abcd")
+    (cache / "snapshots").mkdir()
+    folder.rename(cache / "snapshots" / "0123abcd")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    twin = kvlab.twin("someone/some-model")
+    assert (twin.name, twin.shape.groups) == ("someone/some-model", kvlab.twin("llama3.2-1b").shape.groups)
+    told("someone/other-model", BadValue, "someone/other-model", "config.json")
+    told("not/an/id", BadValue, "not/an/id")
 
 
 def test_a_shipped_name_wins_over_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from kvlab import shipped
 from kvlab.errors import BadValue, NotAvailable, UnreadableInput
+from kvlab.lab.shapes import find_shape
 from kvlab.models.config import FACT, GUESS, shape_from_config
 from kvlab.models.conformance.nets import build
 from kvlab.models.open import open_model
@@ -75,6 +76,14 @@ def test_a_folder_with_weights_is_the_model_that_opens(name: str) -> None:
     assert found.shape.context == real.context
     # what the allocator gives may be a little more than the arrays take
     assert found.shape.weights_bytes == pytest.approx(real.weights_bytes, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["tiny-hybrid", "tiny-sliding"])
+def test_the_shipped_shape_of_a_shipped_model_is_the_model_as_a_cpu_opens_it(name: str) -> None:
+    stored, real = find_shape(name).shape, open_model(name, dtype="float32").shape
+    assert stored.groups == real.groups
+    assert (stored.context, stored.look_ahead) == (real.context, real.look_ahead)
+    assert stored.weights_bytes == pytest.approx(real.weights_bytes, rel=0.01)
 
 
 def test_weights_that_lie_there_are_a_fact(folder: Path) -> None:

@@ -25,7 +25,8 @@ LAYER_FIELDS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_t
 AT_LEAST_ONE = re.compile(
     "|".join(f"^{name}$" for name in LAYER_FIELDS)
     + r"|^(hidden_size|d_model|n_embd|model_dim|vocab_size|n_head|sliding_window|sliding_window_size|attention_chunk_size)$"
-    + r"|(n|num|attention|value|kv|key|query)_heads$|head_dim$|_d_head$|d_state$|state_size$|kernel|d_conv$|conv_L_cache$|n_groups$|lora_rank$"
+    + r"|(n|num|attention|value|kv|key|query)_heads$|head_dim$|_d_head$|d_state$|state_size$"
+    + r"|(conv_kernel|kernel_size|kernel_dim|d_conv|conv_L_cache|n_groups|lora_rank)$"
 )
 """Fields that are a whole number of at least 1 wherever they are given: MLX divides by some of them, and a division by 0 ends the process."""
 

@@ -67,6 +67,17 @@ def read_config(path: Path) -> Config:
     return Config(where=str(file), data=cast("dict[str, Any]", data), folder=file.parent)
 
 
+def cached_folder(name: str) -> Path | None:
+    """Return where the hub's own cache on this machine has the model `name` (owner/model); None when it does not. Nothing is fetched."""
+    from huggingface_hub import constants, errors, try_to_load_from_cache
+
+    try:
+        found = try_to_load_from_cache(name, "config.json", cache_dir=constants.HF_HUB_CACHE)
+    except errors.HFValidationError:
+        return None
+    return Path(found).parent if isinstance(found, str) else None
+
+
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
