@@ -129,3 +129,11 @@ def test_code_of_a_model_is_not_run(folder: Path) -> None:
 def test_an_architecture_that_lacks_a_package_ends_no_process() -> None:
     with pytest.raises((BadValue, NotAvailable)):
         shape_from_config(config("olmo"))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "architecture", [row["architecture"] for row in json.loads(shipped.data("conformance.json").read_text())["rows"] if row["result"] == "ok"]
+)
+def test_every_architecture_that_conforms_is_traced_alike(architecture: str) -> None:
+    test_lazy_and_real_arrays_give_one_shape(architecture)
