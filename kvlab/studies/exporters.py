@@ -9,6 +9,7 @@ from pathlib import Path
 from kvlab.errors import BadValue, UnreadableInput
 from kvlab.importers.write_ollama_log import write_ollama_log
 from kvlab.recording import Recording
+from kvlab.views.chrome_trace import write_chrome_trace
 
 TABLES = ("requests", "bytes", "nodes", "spans", "observed")
 """The tables that are written as CSV."""
@@ -25,6 +26,10 @@ class Exporter:
 
 def _ollama_log(recording: Recording, out: Path) -> tuple[Path, ...]:
     return (write_ollama_log(recording, out),)
+
+
+def _chrome_trace(recording: Recording, out: Path) -> tuple[Path, ...]:
+    return (write_chrome_trace(recording, out),)
 
 
 def _csv(recording: Recording, out: Path) -> tuple[Path, ...]:
@@ -45,6 +50,9 @@ def _csv(recording: Recording, out: Path) -> tuple[Path, ...]:
 
 
 EXPORTERS: dict[str, Exporter] = {
+    "chrome-trace": Exporter(
+        "a trace that chrome://tracing and Perfetto open: requests, phases, layers, bytes by owner, restores", ".trace.json", _chrome_trace
+    ),
     "csv": Exporter(f"a folder with the tables {', '.join(TABLES)}, a CSV file each; byte columns are whole bytes", ".csv.d", _csv),
     "ollama-log": Exporter("a log in the shape of Ollama's server.log at level TRACE", ".log", _ollama_log),
 }

@@ -18,6 +18,7 @@ from kvlab.views import live, static
 from kvlab.views.bytes_chart import bytes_chart
 from kvlab.views.bytes_text import bytes_text
 from kvlab.views.card import card
+from kvlab.views.dashboard.picture import Still, chart
 from kvlab.views.dashboard.widget import dashboard
 from kvlab.views.shape_card import shape_card, shape_card_html
 from kvlab.views.trie_outline import moment_chart, outline_text
@@ -56,6 +57,8 @@ def _form(obj: Any) -> Form:
         return lambda: obj.text(figures=True), None, None
     if isinstance(obj, Twin):
         return lambda: shape_card(obj), None, None
+    if isinstance(obj, Still):
+        return lambda: obj.words, (lambda: chart(obj.recording, obj.at)) if obj.recording.events.height else None, None
     return lambda: repr(obj), None, None
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, WebSocket, sync_playwright
 
 HOST = "127.0.0.1"
 UP_WITHIN_S = 60
@@ -189,15 +189,18 @@ class LabPage:
         page: Playwright's page, for clicks and keys.
         external: Addresses asked for that are not on this machine.
         errors: What the browser's console calls an error.
+        said: Messages to widgets in the kernel that the page sent, and those it got, as text.
     """
 
     page: Page
     external: list[str] = field(default_factory=list[str])
     errors: list[str] = field(default_factory=list[str])
+    said: dict[str, list[str]] = field(default_factory=lambda: {"sent": [], "got": []})
 
     def __post_init__(self) -> None:
         self.page.on("request", self._note_request)
         self.page.on("console", self._note_message)
+        self.page.on("websocket", self._listen)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
 
     def open(self, address: str, within_s: float = 90) -> None:
@@ -244,6 +247,15 @@ class LabPage:
     def _note_request(self, request: Request) -> None:
         if not request.url.startswith((f"http://{HOST}:", f"ws://{HOST}:", "data:", "blob:")):
             self.external.append(request.url)
+
+    def _listen(self, socket: WebSocket) -> None:
+        socket.on("framesent", lambda frame: self._note_frame("sent", frame))
+        socket.on("framereceived", lambda frame: self._note_frame("got", frame))
+
+    def _note_frame(self, way: str, frame: str | bytes) -> None:
+        text = frame if isinstance(frame, str) else frame.decode("utf-8", "replace")
+        if '"comm_msg"' in text:
+            self.said[way].append(text)
 
     def _note_message(self, message: ConsoleMessage) -> None:
         if message.type == "error":

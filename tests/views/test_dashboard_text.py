@@ -138,7 +138,7 @@ def test_jumps_find_their_moments(page: Page) -> None:
     seq = page.evaluate("store.seqAt(JUMPS['first time over budget'](store, -1))")
     assert seq == over.item(0, "seq")
     first = recording.nodes.filter(node=3)
-    assert page.evaluate("store.seqAt(JUMPS[\"the selected node's birth\"](store, 3))") == first.item(0, "born")
+    assert page.evaluate('store.seqAt(JUMPS["the selected node\'s birth"](store, 3))') == first.item(0, "born")
     assert page.evaluate("JUMPS['first wrong position'](store, -1)") == -1
 
 
@@ -162,7 +162,8 @@ def test_a_big_trie_opens_folded(page: Page, fifteen: Recording) -> None:
         const values = { node, parent: node <= 100 ? 0 : node - 100, start: 0, end: 10, user: 0, request: 1, born: 0, died: -1 };
         for (const [name, value] of Object.entries(values)) nodes[name].push(value);
       }
-      const big = new Store({ about: {}, groups: [], what: [], states: [], add: { nodes, events: { seq: [0], kind: [0], request: [1], node: [0], t: [0], told: [[0]] } }, kinds: ["x"], templates: ["x"] });
+      const events = { seq: [0], kind: [0], request: [1], node: [0], t: [0], told: [[0]] };
+      const big = new Store({ groups: [], what: [], states: [], add: { nodes, events }, kinds: ["x"], templates: ["x"] });
       const scene = big.scene(0);
       return [scene.alive.length, outlineRows(scene, foldedAtFirst(scene)).length];
     }""") == [20001, 101]

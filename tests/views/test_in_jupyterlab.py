@@ -60,16 +60,8 @@ def drawn_nodes(page: Any) -> set[str]:
     return set(page.locator(".kv-node:not(.kv-leaving)").evaluate_all("rows => rows.map(row => row.dataset.node)"))
 
 
-@pytest.mark.usefixtures("embedded_model")
-def test_a_live_model_is_stepped_to_a_split_and_back_by_keyboard(lab: Any, tmp_path: Path) -> None:
-    opened: LabPage = lab("live")
-    page = opened.page
-    assert opened.run_cells(0, 1) == []
-    page.locator(".kvlab").wait_for()
-    page.wait_for_function(f"() => ({SEQ})() < 0")
-    before = drawn_nodes(page)
-    assert "0" in before
-
+def step_to_a_split_and_back(page: Any, before: set[str]) -> tuple[str, int]:
+    """Press next until a node is split; return the new node and when it came. Ends at the beginning again."""
     # from here on the keyboard alone
     page.locator(".kv-slider").focus()
     page.keyboard.press(".")
@@ -100,6 +92,20 @@ def test_a_live_model_is_stepped_to_a_split_and_back_by_keyboard(lab: Any, tmp_p
     page.wait_for_function(f"() => ({SEQ})() < 0")
     # the first of the events that say what stood there is the root's
     assert head not in drawn_nodes(page)
+    return head, split_at
+
+
+@pytest.mark.usefixtures("embedded_model")
+def test_a_live_model_is_stepped_to_a_split_and_back_by_keyboard(lab: Any, tmp_path: Path) -> None:
+    opened: LabPage = lab("live")
+    page = opened.page
+    assert opened.run_cells(0, 1) == []
+    page.locator(".kvlab").wait_for()
+    page.wait_for_function(f"() => ({SEQ})() < 0")
+    before = drawn_nodes(page)
+    assert "0" in before
+
+    head, split_at = step_to_a_split_and_back(page, before)
 
     # to the moment after the split, into the tree, and choose the new node
     page.keyboard.press("End")
@@ -144,14 +150,21 @@ def test_a_recording_moves_without_the_kernel(lab: Any) -> None:
     assert "#45" in page.locator(".kv-outline").inner_text()
     page.locator(".kv-slider").focus()
     last = page.evaluate(SEQ)
-    # a kernel that is gone cannot help
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    # at rest: what opening it sent has been said
+    page.wait_for_timeout(600)
+    before = len(opened.said["sent"])
     for key in ("ArrowLeft", "ArrowLeft", ","):
         page.keyboard.press(key)
     page.wait_for_function(f"last => ({SEQ})() === last - 3", arg=last)
     page.keyboard.press("Home")
     page.wait_for_function(f"() => ({SEQ})() === 0")
-    assert drawn_nodes(page) == set() or "#45" not in page.locator(".kv-outline").inner_text()
+    assert "#45" not in page.locator(".kv-outline").inner_text()
+    page.wait_for_timeout(600)
+    # only where it came to rest is told to Python, and nothing of the data is sent again
+    told = opened.said["sent"][before:]
+    assert 1 <= len(told) <= 2
+    assert all(len(text) < 2000 for text in told)
+    assert not any('"_data"' in text for text in opened.said["got"])
     assert opened.external == []
     assert opened.errors == []
     page.close()

@@ -12,6 +12,15 @@ function controlsView(app, act) {
   const jumps = h("select", { class: "kv-jumps", "aria-label": "Jump to" }, h("option", { value: "" }, "Jump to…"), ...Object.keys(JUMPS).map((name) => h("option", { value: name }, name)));
   const pace = h("select", { class: "kv-pace", "aria-label": "Pace" }, ...[["slow", 1000], ["steady", 400], ["quick", 120]].map(([name, ms]) => h("option", { value: ms, selected: name === "steady" }, name)));
   slider.addEventListener("input", () => app.go(Number(slider.value)));
+  // JupyterLab takes the arrow keys' own action away from a range
+  slider.addEventListener("keydown", (event) => {
+    const leap = Math.max(2, Math.round(store.count / 20));
+    const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -leap, PageUp: leap }[event.key];
+    if (by === undefined) return;
+    app.go(app.state.place + by, Math.abs(by) === 1);
+    event.preventDefault();
+    event.stopPropagation();
+  });
   jumps.addEventListener("change", () => {
     if (jumps.value) act.jump(jumps.value);
     jumps.value = "";

@@ -71,7 +71,8 @@ function mountDashboard(root, store, host = {}) {
     if (app.state.overview) views.overview.show(scene);
     // a step is followed to where it happens; a drag is not, or rows would run away under the eye
     else views.outline.show(scene, animate, app.state.follow ? { node: store.tables.events.node?.[app.state.place] ?? -1 } : null);
-    app.state.follow = false;
+    // until there is room to scroll in, the place to follow is kept
+    if (root.clientHeight) app.state.follow = false;
     views.spans.show(scene);
     views.bytes.show(scene);
     views.requests.show(scene);

@@ -1,0 +1,205 @@
+"""A recording in the trace-event format, which chrome://tracing and Perfetto open, offline too.
+
+Process 1 has the requests: a thread of requests, one of their phases, one of forwards, one of instants (splits, evictions). Process 2
+has a thread a layer group: each snapshot is an asynchronous slice from its birth to its end. Counters hold the bytes of each owner.
+A flow leads from the request that made a node to each later request that restored from it.
+
+Invariants (checked by `problems`): times are microseconds, not negative; complete slices of one thread nest; every asynchronous slice
+and every flow that begins also ends; no prompt and no answer is in it, only labels.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kvlab.errors import UnreadableInput
+from kvlab.recording import Recording
+from kvlab.recording.readings import observed
+from kvlab.views.spans_rows import group_labels
+
+Row = dict[str, Any]
+
+RUN, LAYERS = 1, 2
+REQUESTS, PHASES, FORWARDS, INSTANTS = 1, 2, 3, 4
+THREADS = {REQUESTS: "requests", PHASES: "phases", FORWARDS: "forwards", INSTANTS: "splits, merges, evictions"}
+OWNERS = ("weights", "live", "snapshots", "transient", "unattributed", "pool")
+BESIDE = ("counted", "budget", "active")
+_ORDER = ("begin", "prefill", "attach", "decode", "close")
+
+
+def chrome_trace(recording: Recording) -> dict[str, Any]:
+    """Return the recording as the JSON object that the format calls for."""
+    made = recording.manifest
+    rows = [*_names(recording), *_requests(recording), *_forwards(recording), *_instants(recording), *_counters(recording), *_snapshots(recording)]
+    rows += _flows(recording)
+    rows.sort(key=lambda row: (row.get("ph") != "M", row.get("ts", 0), -row.get("dur", 0)))
+    about = {"model": made.model, "workload": made.workload, "source": made.source, "kvlab": made.kvlab, "created": made.created}
+    return {"traceEvents": rows, "displayTimeUnit": "ms", "otherData": about}
+
+
+def write_chrome_trace(recording: Recording, path: str | Path) -> Path:
+    """Write the trace of a recording to `path` and return it, absolute.
+
+    Raises:
+        UnreadableInput: the file cannot be written.
+    """
+    out = Path(path).expanduser().absolute()
+    try:
+        out.write_text(json.dumps(chrome_trace(recording), separators=(",", ":"), ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    except OSError as error:
+        raise UnreadableInput(f"{str(out)!r} cannot be written", (error.strerror or str(error)).lower(), "choose a place that you may write to") from None
+    return out
+
+
+def problems(trace: dict[str, Any]) -> list[str]:
+    """Return what of a trace does not follow the format; an empty list when all does."""
+    found: list[str] = []
+    open_slices: dict[tuple[str, int, str], int] = {}
+    complete: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for row in trace["traceEvents"]:
+        kind = row.get("ph")
+        missing = [name for name in _NEEDED.get(kind, ("unknown ph",)) if name not in row]
+        if missing:
+            found.append(f"{kind} {row.get('name')!r} lacks {', '.join(missing)}")
+            continue
+        if kind != "M" and not row["ts"] >= 0:
+            found.append(f"{row['name']!r} is at {row['ts']}")
+        if kind == "X":
+            complete.setdefault((row["pid"], row["tid"]), []).append((row["ts"], row["ts"] + row["dur"]))
+            if row["dur"] < 0:
+                found.append(f"{row['name']!r} lasts {row['dur']}")
+        if kind == "C" and not all(isinstance(value, int | float) for value in row["args"].values()):
+            found.append(f"counter {row['name']!r} counts what is no number")
+        if kind in _PAIRS:
+            family, step = _PAIRS[kind]
+            key = (family, row["pid"] if family == "async" else 0, f"{row['cat']}:{row['id']}")
+            open_slices[key] = open_slices.get(key, 0) + step
+    found += [f"{family} {name} begins and ends {balance:+d}" for (family, _, name), balance in open_slices.items() if balance]
+    for (pid, tid), slices in complete.items():
+        found += [f"thread {pid}/{tid}: slices at {start} and {end} overlap" for start, end in _crossing(slices)]
+    return found
+
+
+_NEEDED: dict[str, tuple[str, ...]] = {
+    "M": ("name", "pid", "args"),
+    "X": ("name", "cat", "pid", "tid", "ts", "dur"),
+    "i": ("name", "cat", "pid", "tid", "ts", "s"),
+    "C": ("name", "pid", "ts", "args"),
+    "b": ("name", "cat", "pid", "tid", "ts", "id"),
+    "e": ("name", "cat", "pid", "tid", "ts", "id"),
+    "s": ("name", "cat", "pid", "tid", "ts", "id"),
+    "f": ("name", "cat", "pid", "tid", "ts", "id", "bp"),
+}
+_PAIRS = {"b": ("async", 1), "e": ("async", -1), "s": ("flow", 1), "f": ("flow", -1)}
+
+
+def _crossing(slices: list[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    ends: list[float] = []
+    for start, end in sorted(slices, key=lambda one: (one[0], -one[1])):
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if ends and end > ends[-1]:
+            yield start, ends[-1]
+        ends.append(end)
+
+
+def _us(seconds: float) -> int:
+    return round(max(0.0, seconds) * 1e6)
+
+
+def _names(recording: Recording) -> Iterator[Row]:
+    for pid, name in ((RUN, f"{recording.manifest.model}: requests"), (LAYERS, "snapshots by layer")):
+        yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
+    for tid, name in THREADS.items():
+        yield {"ph": "M", "name": "thread_name", "pid": RUN, "tid": tid, "args": {"name": name}}
+    labels = group_labels(recording.manifest.shape)
+    for group, layer in recording.spans.select("group", "layer").drop_nulls().unique(maintain_order=True).iter_rows():
+        yield {"ph": "M", "name": "thread_name", "pid": LAYERS, "tid": group + 1, "args": {"name": labels.get(group, f"group {group} ({layer})")}}
+
+
+def _slice(tid: int, name: str, category: str, start: float, end: float, **args: Any) -> Row:
+    return {"ph": "X", "name": name, "cat": category, "pid": RUN, "tid": tid, "ts": _us(start), "dur": _us(end) - _us(start), "args": args}
+
+
+def _times(recording: Recording) -> dict[int, tuple[float, float]]:
+    """Return when each request began and ended, in seconds."""
+    inside = recording.events.select("request", "t", "source").filter((pl.col("request") > 0) & pl.col("source").ne_missing("twin"))
+    table = inside.group_by("request").agg(start=pl.col("t").min(), end=pl.col("t").max()).sort("request")
+    return {request: (start, end) for request, start, end in table.iter_rows()}
+
+
+def _requests(recording: Recording) -> Iterator[Row]:
+    times = _times(recording)
+    for row in recording.requests.iter_rows(named=True):
+        start, end = times[row["request"]]
+        told = {name: row[name] for name in ("tokens", "matched", "cached", "left", "generated", "reason", "limiting_layer", "stop") if row[name] is not None}
+        yield _slice(REQUESTS, f"request {row['request']}{' ' + row['label'] if row['label'] else ''}", "request", start, end, **told)
+    read = observed(recording.events).filter((pl.col("request") > 0) & pl.col("phase").is_in(list(_ORDER)))
+    ends = {(request, phase): t for request, phase, t in read.group_by("request", "phase").agg(pl.col("t").max()).iter_rows()}
+    for request, (began, _) in times.items():
+        start = began
+        for phase in _ORDER:
+            end = ends.get((request, phase))
+            if end is not None and end >= start:
+                yield _slice(PHASES, phase, "phase", start, end, request=request)
+                start = end
+
+
+def _forwards(recording: Recording) -> Iterator[Row]:
+    table = recording.events.filter(pl.col("kind").is_in(["chunk_ran", "token_out"])).select("kind", "request", "t", "seconds", "start", "end", "index")
+    before = 0.0
+    for row in table.iter_rows(named=True):
+        chunk = row["kind"] == "chunk_ran"
+        start = max(before, row["t"] - row["seconds"]) if chunk else before
+        name = f"prefill [{row['start']}, {row['end']})" if chunk else f"decode {row['index']}"
+        # the first token's forward began when prefill ended; a token of another request must not begin before that request
+        yield _slice(FORWARDS, name, "forward", min(start, row["t"]), row["t"], request=row["request"])
+        before = row["t"]
+
+
+def _instants(recording: Recording) -> Iterator[Row]:
+    table = recording.events.filter(pl.col("kind").is_in(["node_split", "node_merged", "evicted", "warned", "wrong_positions", "violation"]))
+    for kind, node, request, t in table.select("kind", "node", "request", "t").iter_rows():
+        name = f"{kind}{'' if node is None else f' #{node}'}"
+        yield {"ph": "i", "name": name, "cat": "cache", "pid": RUN, "tid": INSTANTS, "ts": _us(t), "s": "t", "args": {"request": request}}
+
+
+def _counters(recording: Recording) -> Iterator[Row]:
+    for row in observed(recording.events).select("t", *OWNERS, *BESIDE).iter_rows(named=True):
+        yield _counter("bytes by owner", row["t"], {name: row[name] for name in OWNERS if row[name] is not None})
+        yield _counter("bytes beside", row["t"], {name: row[name] for name in BESIDE if row[name] is not None})
+
+
+def _counter(name: str, t: float, values: Row) -> Row:
+    return {"ph": "C", "name": name, "pid": RUN, "tid": 0, "ts": _us(t), "args": values}
+
+
+def _snapshots(recording: Recording) -> Iterator[Row]:
+    when = dict(recording.events.select("seq", "t").iter_rows())
+    last = max(when.values(), default=0.0)
+    for row in recording.spans.drop_nulls("group").iter_rows(named=True):
+        name = f"{row['state']} [{row['start']}, {row['end']})" + ("" if row["node"] is None else f" on #{row['node']}")
+        # a version for each slice: a snapshot that becomes owned is another one to look at
+        one = {"name": name, "cat": "snapshot", "pid": LAYERS, "tid": row["group"] + 1, "id": f"{row['snapshot']}.{row['born']}"}
+        args = {"snapshot": row["snapshot"], "counted": row["counted"], "retained": row["retained"], "request": row["request"]}
+        yield one | {"ph": "b", "ts": _us(when[row["born"]]), "args": args}
+        yield one | {"ph": "e", "ts": _us(last if row["died"] is None else when[row["died"]])}
+
+
+def _flows(recording: Recording) -> Iterable[Row]:
+    times = _times(recording)
+    rows: list[Row] = []
+    restored = recording.events.filter(kind="paged_in").select("seq", "node", "request", "t")
+    made = {node: request for node, request in recording.nodes.select("node", "request").iter_rows() if request}
+    for seq, node, request, t in restored.iter_rows():
+        maker = made.get(node)
+        if maker is None or maker == request or maker not in times:
+            continue
+        one = {"name": f"restore from #{node}", "cat": "restore", "id": seq, "pid": RUN, "tid": REQUESTS}
+        rows += [one | {"ph": "s", "ts": _us(times[maker][1])}, one | {"ph": "f", "bp": "e", "ts": _us(t)}]
+    return rows
