@@ -65,7 +65,7 @@ def run(args: Arguments) -> int:
                 progress=arguments.shows_progress(args),
             )
         else:
-            recording = probe.watch(args.watch or 0.0, every=args.every, out=args.out)
+            recording = probe.watch(args.watch or 0.0, every=args.every, out=args.out, progress=arguments.shows_progress(args) and bool(args.watch))
     except KeyboardInterrupt:
         if probe.recording is not None:
             print_probe(probe.recording, as_json=args.json)

@@ -115,6 +115,8 @@ class Connection:
     def _sent(self, method: str, path: str, body: dict[str, Any] | None, left_s: Callable[[], float]) -> http.client.HTTPResponse:
         self._connection.connect()
         self._socket = cast("socket.socket", self._connection.sock)
+        if self._aborted.is_set():
+            raise OSError
         self._socket.settimeout(self._patience(left_s))
         data = None if body is None else json.dumps(body).encode()
         self._connection.request(method, self._address.path + path, body=data, headers=_HEADERS)

@@ -55,12 +55,13 @@ class Looking:
             self._tell_changes(now, numbers)
             equal, waited = now.equals(before), now.at - begun
             same = same and now.family.holders == first.family.holders
-            if equal or waited >= SETTLE_S:
+            silent = now.models is None and before.models is None
+            if equal or silent or waited >= SETTLE_S:
                 break
             before = now
         self._tell_stale(first, now, numbers)
         settled = equal or (same and now.models is not None)
-        words = "two equal readings" if equal else "time passed without two equal readings"
+        words = "two equal readings" if equal else "the server does not tell its list" if silent else "time passed without two equal readings"
         self._teller.tell_all([LifeSign(state="settled" if settled else "not_settled", seconds=waited, message=words)], numbers)
         self._tell_sample(now, numbers)
         return now

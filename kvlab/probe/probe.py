@@ -104,7 +104,9 @@ class Probe:
         """Look once and return the recording of it."""
         return self.watch(0, out=out)
 
-    def watch(self, seconds: float, *, every: float = EVERY_S, out: str | None = None, each: Callable[[Event], None] | None = None) -> Recording:
+    def watch(
+        self, seconds: float, *, every: float = EVERY_S, out: str | None = None, progress: bool = False, each: Callable[[Event], None] | None = None
+    ) -> Recording:
         """Look on for `seconds`, one look each `every` seconds; an interruption from the keyboard ends it well.
 
         Raises:
@@ -118,9 +120,10 @@ class Probe:
             del teller
             begun = self._clock.now()
             looking.look()
-            with suppress(KeyboardInterrupt):
-                while self._clock.now() - begun < seconds:
-                    self._clock.wait(min(every, seconds - (self._clock.now() - begun)))
+            with suppress(KeyboardInterrupt), tqdm(total=round(seconds), desc="watch", unit="s", disable=not progress) as bar:
+                while (gone := self._clock.now() - begun) < seconds:
+                    bar.update(round(gone) - bar.n)
+                    self._clock.wait(min(every, seconds - gone))
                     looking.look()
 
         return self._recorded(work, workload="watch", model=self._first_listed(), out=out, store_text=False, each=each, own_requests=False)
@@ -139,7 +142,7 @@ class Probe:
         progress: bool = True,
         each: Callable[[Event], None] | None = None,
     ) -> Recording:
-        """Run a workload against the server; return a recording with a row a request.
+        """Run a workload against the server; return a recording with a row a request. What a user thinks between two requests is not waited for.
 
         Args:
             workload: A workload, its name (`unrelated:15`, `A1`), a case file, or one request.

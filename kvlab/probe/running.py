@@ -87,7 +87,7 @@ class Running:
             return
         asked = replace(asked, context=step.context or asked.context, concurrency=len(step.lanes))
         answers = self._at_once(step.lanes, asked) if len(step.lanes) > 1 else self._lane(step.lanes[0], asked)
-        sample = self._looking.settled(step.numbers)
+        sample = self._looking.settled(sorted(answers) or (0,))
         for place, answer in answers.items():
             if answer.trouble is None:
                 self._unloading.answered(sample, place, answer.load_s)
