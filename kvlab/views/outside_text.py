@@ -1,0 +1,71 @@
+"""The text of what a probe saw: a row a request or a look, the signs of life, the warnings. All bytes of a table are in the unit that its header names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from kvlab.events import Warned
+from kvlab.probe import request_rows, sample_rows, sign_rows
+from kvlab.recording import Recording
+from kvlab.units import unit_for
+from kvlab.views import text_table
+
+BYTES = ("size", "footprint", "rss", "mapped", "swap_used", "swapped_in", "swapped_out", "available")
+"""Columns of bytes."""
+
+_REQUEST = ("request", "label", "context", "concurrency", "tokens", "cached", "generated", "stop", "ttft_s", "listed", "runner_pid")
+_LOOK = ("t", "listed", "context", "runner_pid")
+_MOST = 40
+"""Rows that are shown; the recording has all."""
+
+
+def outside_text(recording: Recording) -> str:
+    """Return a probe's recording as text, without a verdict."""
+    made = recording.manifest
+    server = f"server {made.origin.get('server_version') or 'of unknown version'} on {made.origin.get('server', 'this machine')}"
+    asked = recording.requests.height > 0
+    rows = request_rows(recording) if asked else sample_rows(recording)
+    parts = [
+        f"{server}, port {made.origin.get('port')}; model {made.model}",
+        _table(rows, _REQUEST if asked else _LOOK),
+        _signs(recording),
+        _warnings(recording),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table(rows: pl.DataFrame, columns: tuple[str, ...]) -> str:
+    largest = max((int(value) for name in ("size", "footprint") if (value := rows.get_column(name).max()) is not None), default=0)  # pyright: ignore[reportArgumentType]
+    unit = unit_for(largest)
+    columns = tuple(name for name in columns if rows.get_column(name).null_count() < rows.height)
+    # what was not read, or never was above 0, takes no room; the recording has it
+    shown = tuple(name for name in BYTES if rows.get_column(name).sum())
+    cells = [[*(_cell(row[name]) for name in columns), *(unit.shown(row[name]) for name in shown)] for row in rows.iter_rows(named=True)]
+    titles = [*columns, *(f"{name} {unit.name}" for name in shown)]
+    return text_table.columns(titles, text_table.shortened(cells, _MOST), left=(columns.index("label"),) if "label" in columns else ())
+
+
+def _cell(value: Any) -> object:
+    return f"{value:.2f}" if isinstance(value, float) else value
+
+
+def _signs(recording: Recording) -> str:
+    rows = sign_rows(recording).filter(~pl.col("state").is_in(["settled", "answering"]))
+    lines = [_sign(row) for row in rows.iter_rows(named=True)]
+    if len(lines) > _MOST:
+        lines = [*lines[: _MOST // 2], f"  … {len(lines) - _MOST} more in the recording", *lines[-(_MOST // 2) :]]
+    return "\n".join(["seen besides:", *lines]) if lines else ""
+
+
+def _sign(row: dict[str, Any]) -> str:
+    where = f"request {row['request']}" if row["request"] else f"at {row['t']:.1f} s"
+    whose = ", ".join(words for words in (row["model"], f"process {row['pid']}" if row["pid"] is not None else "") if words)
+    waited = f" ({row['seconds']:.1f} s)" if row["seconds"] else ""
+    return f"  {where}: {row['state']}{f' ({whose})' if whose else ''}: {row['message']}{waited}"
+
+
+def _warnings(recording: Recording) -> str:
+    messages = recording.events.filter(pl.col("kind") == Warned.kind).get_column("message").drop_nulls().unique(maintain_order=True)
+    return "\n".join(f"warning: {message}" for message in messages.head(_MOST))
