@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kvlab.probe import Probe
     from kvlab.recording import Recording, load
     from kvlab.shape import LayerGroup, Shape
+    from kvlab.views.compare.comparison import compare
     from kvlab.views.dashboard.widget import stepper
     from kvlab.views.show import show
     from kvlab.workloads import Request
@@ -37,6 +38,7 @@ _PLACES = {
     "Recording": ("kvlab.recording", "Recording"),
     "Request": ("kvlab.workloads", "Request"),
     "Shape": ("kvlab.shape", "Shape"),
+    "compare": ("kvlab.views.compare.comparison", "compare"),
     "diagnose": ("kvlab.diagnose", "diagnose"),
     "load": ("kvlab.recording", "load"),
     "load_ipython_extension": ("kvlab.notebook", "load_ipython_extension"),
@@ -57,6 +59,7 @@ __all__ = [
     "Recording",
     "Request",
     "Shape",
+    "compare",
     "diagnose",
     "load",
     "load_ipython_extension",

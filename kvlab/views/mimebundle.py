@@ -18,8 +18,13 @@ from kvlab.views import live, static
 from kvlab.views.bytes_chart import bytes_chart
 from kvlab.views.bytes_text import bytes_text
 from kvlab.views.card import card
+from kvlab.views.compare.chart import comparison_chart
+from kvlab.views.compare.comparison import Comparison
+from kvlab.views.compare.widget import view
 from kvlab.views.dashboard.picture import Still, chart
 from kvlab.views.dashboard.widget import dashboard
+from kvlab.views.outside_chart import outside_chart
+from kvlab.views.outside_text import outside_text
 from kvlab.views.shape_card import shape_card, shape_card_html
 from kvlab.views.trie_outline import moment_chart, outline_text
 
@@ -28,7 +33,7 @@ Form = tuple[Callable[[], str], Callable[[], alt.TopLevelMixin] | None, Callable
 
 
 def mimebundle(obj: Any) -> dict[str, Any]:
-    """Return {mime type: data} of a Recording, a Moment, Findings or a Twin; of anything else its `repr`."""
+    """Return {mime type: data} of a Recording, a Moment, Findings, a Twin or a Comparison; of anything else its `repr`."""
     text, still, moving = _form(obj)
     failed: list[str] = []
     bundle: dict[str, Any] = {"text/plain": _attempt(text, failed) or repr(obj)}
@@ -49,17 +54,7 @@ def text_form(obj: Any) -> str:
 
 
 def _form(obj: Any) -> Form:
-    if isinstance(obj, Recording):
-        return lambda: card(obj, diagnose(obj)) + "\n\n" + bytes_text(obj), lambda: bytes_chart(obj), lambda: _together(obj)
-    if isinstance(obj, Moment):
-        return lambda: outline_text(obj), lambda: moment_chart(obj), lambda: live.widget(moment_chart(obj))
-    if isinstance(obj, Findings):
-        return lambda: obj.text(figures=True), None, None
-    if isinstance(obj, Twin):
-        return lambda: shape_card(obj), None, None
-    if isinstance(obj, Still):
-        return lambda: obj.words, (lambda: chart(obj.recording, obj.at)) if obj.recording.events.height else None, None
-    return lambda: repr(obj), None, None
+    return next((form(obj) for kind, form in _FORMS if isinstance(obj, kind)), (lambda: repr(obj), None, None))
 
 
 def _together(recording: Recording) -> dict[str, Any]:
@@ -73,3 +68,24 @@ def _attempt(make: Callable[[], Any], failed: list[str]) -> Any:
     except Exception as error:  # noqa: BLE001  # a renderer that fails must not take the cell's result with it
         failed.append(f"{type(error).__name__}: {error}")
         return None
+
+
+def _recording(obj: Recording) -> Form:
+    if obj.manifest.source == "probe":
+        return lambda: card(obj, diagnose(obj)) + "\n\n" + outside_text(obj), lambda: outside_chart(obj), lambda: live.widget(outside_chart(obj))
+    return lambda: card(obj, diagnose(obj)) + "\n\n" + bytes_text(obj), lambda: bytes_chart(obj), lambda: _together(obj)
+
+
+def _still(obj: Still) -> Form:
+    return lambda: obj.words, (lambda: chart(obj.recording, obj.at)) if obj.recording.events.height else None, None
+
+
+_FORMS: tuple[tuple[type, Callable[[Any], Form]], ...] = (
+    (Recording, _recording),
+    (Moment, lambda obj: (lambda: outline_text(obj), lambda: moment_chart(obj), lambda: live.widget(moment_chart(obj)))),
+    (Findings, lambda obj: (lambda: obj.text(figures=True), None, None)),
+    (Twin, lambda obj: (lambda: shape_card(obj), None, None)),
+    (Comparison, lambda obj: (obj.text, lambda: comparison_chart(obj), lambda: live.bundle(view(obj)))),
+    (Still, _still),
+)
+"""What each kind of object is shown as; anything else is its `repr`."""

@@ -33,10 +33,11 @@ def shape_card(twin: Twin) -> str:
 
 
 def shape_card_html(twin: Twin) -> str:
-    """Return the card as an HTML fragment: tables without scripts, styles of their own or links."""
+    """Return the card as an HTML fragment: tables without scripts or links."""
     head = "".join(f"<th>{escape(title)}</th>" for title in TITLES)
     body = "".join("<tr>" + "".join(f"<td>{escape('-' if cell is None else str(cell))}</td>" for cell in row) + "</tr>" for row in _rows(twin))
-    lines = "".join(f"<tr><th>{escape(name)}</th><td>{escape(words)}</td></tr>" for name, words in facts(twin))
+    # a notebook sets tables to the right, which suits figures and not sentences
+    lines = "".join(f'<tr><th>{escape(name)}</th><td style="text-align:left">{escape(words)}</td></tr>' for name, words in facts(twin))
     told = "".join(f"<li>{escape(name)}: {escape(str(one))}</li>" for name, one in twin.provenance.items())
     sources = f"<details><summary>Where these figures come from</summary><ul>{told}</ul></details>" if told else ""
     return f"<h4>Twin of {escape(twin.name)}</h4><table>{lines}</table><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{sources}"

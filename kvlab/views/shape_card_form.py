@@ -11,8 +11,8 @@ from typing import Any
 import ipywidgets
 
 from kvlab.errors import KvlabError, UnreadableInput
-from kvlab.lab import open_twin
-from kvlab.lab.shapes import shipped_names
+from kvlab.lab import Twin, open_twin
+from kvlab.lab.shapes import shape_of_fields, shipped_names
 from kvlab.policy import Policy
 from kvlab.views.shape_card import shape_card_html
 
@@ -55,11 +55,12 @@ class ShapeForm:
     def _dropped(self, change: Mapping[str, Any]) -> None:
         for one in change["new"]:
             try:
-                self._show(_fields(one["name"], bytes(one["content"])))
+                found = shape_of_fields(_fields(one["name"], bytes(one["content"])), one["name"])
+                self.card.value = shape_card_html(Twin(found.shape, self._policy, found.provenance))
             except KvlabError as error:
                 self.card.value = error_html(error)
 
-    def _show(self, given: str | dict[str, Any]) -> None:
+    def _show(self, given: str) -> None:
         try:
             self.card.value = shape_card_html(open_twin(given, self._policy))
         except KvlabError as error:

@@ -45,8 +45,10 @@ def test_it_may_begin_with_a_card_and_a_policy() -> None:
 def test_a_dropped_config_shows_its_card() -> None:
     form = ShapeForm()
     drop(form, "config.json", json.dumps(config_of("lfm2-1.2b")).encode())
-    assert "Twin of lfm2" in form.card.value
+    assert "Twin of lfm2<" in form.card.value
     assert "recurrent state" in form.card.value
+    drop(form, "mine.json", json.dumps(config_of("lfm2-1.2b")).encode())
+    assert "Twin of mine<" in form.card.value
 
 
 def test_a_dropped_shape_shows_its_card() -> None:
@@ -68,6 +70,6 @@ def test_what_is_wrong_is_told_in_the_card() -> None:
     assert "&lt;script&gt;" in form.card.value
     assert "<script>" not in form.card.value
     drop(form, "config.json", json.dumps(config_of("lfm2-1.2b") | {"num_hidden_layers": 10**9}).encode())
-    assert "num_hidden_layers is 1000000000" in form.card.value
+    assert "config.json: num_hidden_layers is 1000000000" in form.card.value
     form.name.value = "smollm2"
     assert "Twin of smollm2" in form.card.value, "the form goes on"

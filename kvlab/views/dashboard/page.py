@@ -15,10 +15,15 @@ def read(name: str) -> str:
     return (files("kvlab.views") / "page" / name).read_text(encoding="utf-8")
 
 
+def joined(*names: str) -> str:
+    """Return scripts of `kvlab/views/page` as one."""
+    return "\n".join(read(f"{name}.js") for name in names)
+
+
 @cache
 def parts() -> str:
     """Return the dashboard's functions, with nothing that starts them."""
-    return "\n".join(read(f"{part}.js") for part in PARTS)
+    return joined(*PARTS)
 
 
 def module() -> str:

@@ -1,0 +1,1 @@
+"""Two recordings on one axis: by request, by owner, and their tries side by side."""

@@ -1,0 +1,127 @@
+"""Comparison: two recordings, request by request.
+
+The axis is the number of the request: request 7 of A beside request 7 of B, at their ends. Differences are B - A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from kvlab.display import Rich
+from kvlab.policy import Policy
+from kvlab.recording import Moment, Recording
+from kvlab.recording.policy_words import policy_words
+from kvlab.units import unit_for
+from kvlab.views import text_table
+from kvlab.views.compare.aligned import AlignedRow, aligned_rows, aligned_text
+from kvlab.views.tables import largest
+
+OWNERS = ("counted", "snapshots", "live", "unattributed", "pool", "active")
+"""Whose bytes are compared, at each request's end."""
+
+TOKENS = ("tokens", "matched", "cached", "left", "generated")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison(Rich):
+    """Two recordings on one axis.
+
+    Attributes:
+        a: The first one.
+        b: The second one; differences are what it has more.
+    """
+
+    a: Recording
+    b: Recording
+
+    @property
+    def policy(self) -> dict[str, tuple[Any, Any]]:
+        """The choices in which the policies differ, as (A's, B's); {} when one of them is not known."""
+        if self.a.policy is None or self.b.policy is None:
+            return {}
+        return Policy.diff(self.a.policy, self.b.policy)
+
+    @property
+    def requests(self) -> pl.DataFrame:
+        """A row a request that either has: `tokens_a`, `tokens_b`, … and `counted_a`, `counted_b`, `counted_difference`, … in bytes."""
+        names = ("label", *TOKENS, "reason", *OWNERS)
+        sides = [side.requests.select("request", *(pl.col(name).alias(f"{name}_{tag}") for name in names)) for tag, side in (("a", self.a), ("b", self.b))]
+        joined = sides[0].join(sides[1], on="request", how="full", coalesce=True).sort("request")
+        return joined.with_columns((pl.col(f"{name}_b") - pl.col(f"{name}_a")).alias(f"{name}_difference") for name in (*TOKENS, *OWNERS))
+
+    def moments(self, request: int) -> tuple[Moment, Moment] | None:
+        """Return both moments at the end of a request; None when one of them did not get there."""
+        ends = [side.events.select("seq", "request").filter(pl.col("request") == request).get_column("seq").max() for side in (self.a, self.b)]
+        first, second = ends
+        if not isinstance(first, int) or not isinstance(second, int):
+            return None
+        return self.a.at(first), self.b.at(second)
+
+    def tries(self, request: int) -> list[AlignedRow]:
+        """Return the tries at the end of a request side by side, common nodes in one row; empty when one of them did not get there."""
+        both = self.moments(request)
+        return aligned_rows(*both) if both else []
+
+    @property
+    def last(self) -> int:
+        """The last request that both have; 0 when there is none."""
+        numbers = set(self.a.requests.get_column("request")) & set(self.b.requests.get_column("request"))
+        return max(numbers, default=0)
+
+    def text(self, most: int = 40) -> str:
+        """Return the comparison as text."""
+        table = self.requests
+        unit = unit_for(max(largest(table, f"{name}_{tag}") for name in ("counted", "live") for tag in "ab"))
+        columns = [("cached", "a"), ("cached", "b"), *((name, tag) for name in ("counted", "live", "active") for tag in ("a", "b", "difference"))]
+        titles = ["request", "label", "tokens", *(f"{name} {'B - A' if tag == 'difference' else tag.upper()}" for name, tag in columns)]
+        rows = [
+            [
+                row["request"],
+                row["label_a"] or row["label_b"] or "",
+                row["tokens_a"] if row["tokens_a"] is not None else row["tokens_b"],
+                *((row[f"{name}_{tag}"] if name == "cached" else unit.shown(row[f"{name}_{tag}"])) for name, tag in columns),
+            ]
+            for row in table.iter_rows(named=True)
+        ]
+        head = [
+            *(
+                f"{tag}: {side.manifest.model}, {side.manifest.workload or 'no workload'}, policy {policy_words(side.manifest.policy)}"
+                for tag, side in self.sides
+            ),
+            *(f"policy {name}: A {mine}, B {theirs}" for name, (mine, theirs) in self.policy.items()),
+            *([] if self.a.manifest.workload == self.b.manifest.workload else ["the workloads differ: nodes at one place may hold different tokens"]),
+            f"bytes at each request's end, in {unit.name}",
+        ]
+        parts = ["\n".join(head), text_table.columns(titles, text_table.shortened(rows, most), left=(1,))]
+        return "\n\n".join([*parts, f"after request {self.last}: {aligned_text(self.tries(self.last))}"] if self.last else parts)
+
+    @property
+    def sides(self) -> tuple[tuple[str, Recording], tuple[str, Recording]]:
+        """Both with their letters."""
+        return ("A", self.a), ("B", self.b)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as JSON holds it."""
+        made = {tag.lower(): {"model": side.manifest.model, "workload": side.manifest.workload, "source": side.manifest.source} for tag, side in self.sides}
+        counts = {side: sum(row.side == side for row in self.tries(self.last)) for side in ("both", "only A", "only B")}
+        return {
+            **made,
+            "policy": {name: [_plain(value) for value in pair] for name, pair in self.policy.items()},
+            "requests": self.requests.to_dicts(),
+            "nodes_at_the_end": {"request": self.last} | {name.replace(" ", "_").lower(): count for name, count in counts.items()},
+        }
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def compare(a: Recording, b: Recording) -> Comparison:
+    """Return two recordings on one axis: what B does otherwise than A, by owner, by request, and node by node."""
+    return Comparison(a, b)
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, set | frozenset) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
