@@ -42,12 +42,12 @@ def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], pol
     if isinstance(shape, Shape):
         return Twin(_keeping(shape), policy)
     if isinstance(shape, Mapping):
-        found = _of_fields("the given fields", dict(shape))
+        found = shape_of_fields(dict(shape), "the given fields")
     elif isinstance(shape, str | Path):
         found = find_shape(shape)
     else:
         return Twin(_keeping(unit_shape(shape)), policy)
-    return Twin(_keeping(found.shape), policy, found.provenance)
+    return Twin(found.shape, policy, found.provenance)
 
 
 def unit_shape(kinds: Sequence[str]) -> Shape:
@@ -104,16 +104,21 @@ def _read(path: Path) -> SourcedShape:
     return _shape(path, fields) if "groups" in fields else shape_from_config(path)
 
 
-def _of_fields(where: str, fields: dict[str, Any]) -> SourcedShape:
-    """Return the shape of a config's fields, or of a shape's own."""
-    return _shape(where, fields) if "groups" in fields else shape_from_config(fields, name=str(fields.get("model_type", where)))
+def shape_of_fields(fields: dict[str, Any], where: str) -> SourcedShape:
+    """Return the shape of a config's fields, or of a shape's own, that came from the file `where`; errors as in `open_twin`."""
+    if "groups" in fields:
+        return _shape(where, fields)
+    stem = Path(where).stem
+    # most files of models are called config.json, which says nothing
+    name = stem if Path(where).suffix == ".json" and stem != "config" else str(fields.get("model_type", where))
+    return shape_from_config(fields, name=name, where=where)
 
 
 def _shape(path: Path | str, data: dict[str, Any]) -> SourcedShape:
     """Return the shape of a file that `Shape.to_dict` or `SourcedShape.to_dict` was written to."""
     try:
         shape = Shape.from_dict({name: data[name] for name in SHAPE_FIELDS if name in data})
-        _require_whole(shape)
+        _require_whole(_keeping(shape))
         told: Mapping[str, Provenance] = provenance_from(data.get("provenance"))
     except KvlabError as error:
         raise type(error)(what=f"{path}: {error.what}", why=error.why, hint=error.hint) from None
@@ -130,8 +135,6 @@ def _require_whole(shape: Shape) -> None:
     for name, value in counts.items():
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**50:
             raise BadValue(what=f"{name} is {value!r}", why="it is a whole number from 0 to 2^50", hint="correct the value")
-    if not shape.groups:
-        raise BadValue(what="groups is empty", why="a model has at least one layer", hint="add a group of layers")
     if shape.look_ahead > 1:
         raise BadValue(what=f"look_ahead is {shape.look_ahead}", why="a draft head looks 0 or 1 tokens ahead", hint="correct the value")
 

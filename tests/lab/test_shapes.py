@@ -120,7 +120,8 @@ def test_layers_that_keep_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"groups": []}, ["groups is empty"]),
+        ({"groups": []}, ["no layer of mine keeps anything"]),
+        ({"groups": [{"kind": "stateless", "layers": [0]}]}, ["no layer of mine keeps anything"]),
         ({"groups": [{"kind": "kv"}]}, ["layers"]),
         ({"groups": [{"kind": "attention", "layers": [0]}]}, ["attention"]),
         ({"groups": [{"kind": "kv", "layers": [0], "bytes_per_token": -1}]}, ["bytes_per_token is -1"]),

@@ -23,7 +23,7 @@ MOST_WEIGHTS = 2**50
 CONTEXT_FIELDS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx", "model_max_length")
 
 
-def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str | None = None) -> SourcedShape:
+def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str | None = None, where: str = "") -> SourcedShape:
     """Return the shape of the model that a config describes. No weight is read, drawn or evaluated, whatever the model's size.
 
     Args:
@@ -31,13 +31,14 @@ def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str 
             their bytes are then read off their files' headers.
         name: How the model is called; by default the folder's name.
         dtype: The number type to count in, as if the weights were cast; by default the config's own.
+        where: What errors call the place that fields came from; by default the name.
 
     Raises:
         UnreadableInput: the file cannot be read.
         BadValue: a field is missing or cannot be used; the error names the file, the field and its value.
         NotAvailable: a layer's cache is of a class that kvlab has no rules for.
     """
-    config = Config(where=name or "config", data=source) if isinstance(source, dict) else read_config(source)
+    config = Config(where=where or name or "config", data=source) if isinstance(source, dict) else read_config(source)
     require_sane(config)
     found = number_type(config)
     files = weights_told.weight_files(config) if dtype is None else []
