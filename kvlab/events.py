@@ -282,7 +282,7 @@ class PoolCleared(Event):
 
 @dataclass(slots=True)
 class BytesRead(Event):
-    """All owners' bytes at one moment; `phase` is load, begin, prefill, attach, decode or close.
+    """All owners' bytes at one moment; `phase` is load, begin, prefill, attach, decode, close or unload.
 
     With source `twin` these are predicted: what a lawful cache holds after the same requests under the same policy.
 

@@ -58,6 +58,11 @@ class Ledger:
         self.outside = reading.active - self.weights
         self._emit(Loaded(weights=self.weights, outside=self.outside, active=reading.active, pool=reading.pool))
 
+    def unload(self) -> None:
+        """The weights were let go."""
+        self._emit(Freed(owner="weights", retained=self.weights))
+        self.weights = 0
+
     def see_live(self, retained: int) -> None:
         """Note what the live buffers retain now."""
         grown = retained - self.live

@@ -171,6 +171,17 @@ class PrefixCache:
         self.paging.rewind(end)
         self.path.switch([node for node in self.path.nodes if node.end <= self.offset])
 
+    def clear(self) -> None:
+        """Take every node out and let the live buffers go, as an unload does; the cache can be used afterwards."""
+        self.path.switch([self.trie.root])
+        for node in reversed(list(self.trie.walk())):
+            if node.parent is not None:
+                self.paging.close_all(node)
+                self.trie.remove(node)
+        for layer in self.layers:
+            layer.free()
+        self._ghosts = Ghosts(self.trie.width)
+
     def release(self) -> None:
         """Let everything go: live buffers and snapshots. The cache is not used afterwards."""
         for node in self.trie.walk():

@@ -11,7 +11,10 @@ from typing import Any
 def workload(parser: argparse.ArgumentParser) -> None:
     """Add WORKLOAD."""
     parser.add_argument(
-        "workload", metavar="WORKLOAD", help="a name such as unrelated:15 (the same as unrelated), repeat:5, chat:8 or branches:8, or a case file (.json)"
+        "workload",
+        metavar="WORKLOAD",
+        help="a name such as unrelated:15 (the same as unrelated), chat:8, agent or ladder:1024..131072, an experiment such as A1 or D4:before, "
+        "a case file (.json), or a trace (.jsonl of block ids, .csv of arrivals and lengths)",
     )
 
 

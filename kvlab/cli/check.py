@@ -6,12 +6,13 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
-from kvlab.cli.policy_choice import chosen_policy
+from kvlab.cli.expected import expected_of
+from kvlab.cli.policy_choice import chosen_policy, workload_choices
 from kvlab.cli.twin_choice import open_twin
 from kvlab.workloads import resolve
 
 NAME = "check"
-ABOUT = "run a workload on span counts and check every rule of the cache after every step; it checks the rules, not the figures that a case file expects"
+ABOUT = "run a workload on span counts and check every rule of the cache after every step; a case file's expected figures are checked too"
 EXAMPLE = "kvlab check unrelated:15\nkvlab check tests/cases/tokens/lazy_overwrite.json --set copy_before_overwrite=every_append --json"
 
 
@@ -25,16 +26,16 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Arguments) -> int:
-    """Check and print; 1 when a rule does not hold."""
+    """Check and print; 1 when a rule does not hold or a figure is not what the case expects."""
     from kvlab.cli.result_json import violations
     from kvlab.cli.result_print import print_result
 
     workload = resolve(args.workload)
     twin = open_twin(workload, layers=args.layers)
-    policy = chosen_policy(twin.policy, workload.policy, args.policy, args.choices, args.budget)
+    policy = chosen_policy(twin.policy, workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
     recording = twin.run(workload, policy, out=args.out, progress=arguments.shows_progress(args), check=True)
-    print_result(recording, as_json=args.json)
+    differs = print_result(recording, as_json=args.json, expected=expected_of(workload, args))
     broken = violations(recording)
     if not args.json:
         print(f"\n{'no rule was broken' if not broken else f'{len(broken)} violations'} in {len(workload)} requests")
-    return 1 if broken else 0
+    return 1 if broken or differs else 0

@@ -13,6 +13,7 @@ from typing import Any
 from kvlab.errors import BadValue
 from kvlab.policy import Policy
 from kvlab.units import parse_bytes
+from kvlab.workloads import Workload
 
 KVLAB = "kvlab"
 """What `--policy` calls our own best choices; every other name is upstream's."""
@@ -45,6 +46,13 @@ def chosen_policy(default: Policy, workload: Mapping[str, Any], version: str | N
             hint="run it under --policy main, with the single choices that matter set by --set",
         ) from error
     return policy
+
+
+def workload_choices(workload: Workload, version: str | None) -> dict[str, Any]:
+    """Return the choices that a workload brings. A version asked for takes the place of a named experiment's arm; its fitted budget stays."""
+    if version is None or not workload.model:
+        return workload.policy
+    return {name: value for name, value in workload.policy.items() if name == "budget_bytes"}
 
 
 def single_choices(choices: Sequence[str]) -> dict[str, Any]:

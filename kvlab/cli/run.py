@@ -6,18 +6,28 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
-from kvlab.cli.policy_choice import chosen_policy
+from kvlab.cli.policy_choice import chosen_policy, workload_choices
+from kvlab.cli.scale import add_scale, fit_words, scale_of
+from kvlab.cli.twin_choice import USUAL
 from kvlab.workloads import resolve
 
 NAME = "run"
 ABOUT = "run a workload on a real model and say what it did to the cache"
-EXAMPLE = "kvlab run unrelated:15 --budget 40MiB --out run.kvrec\nkvlab run chat:8 --policy kvlab --json"
+EXAMPLE = """kvlab run unrelated:15 --budget 40MiB --out run.kvrec
+kvlab run chat:8 --policy kvlab --json
+kvlab run A1
+kvlab run B --model tiny-hybrid --scale 1/64"""
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.workload(parser)
-    parser.add_argument("--model", metavar="MODEL", default="smollm2", help="smollm2 (the default), gemma3-270m, a local folder or an mlx-lm id")
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="smollm2 (the default), tiny-hybrid or tiny-sliding (the default of experiments on such models), gemma3-270m, a local folder or an mlx-lm id",
+    )
+    add_scale(parser, "without it, the largest half, quarter, ... that the model can hold and run in a minute or two")
     parser.add_argument("--accept-licence", action="store_true", help="accept the licence of an opt-in model")
     arguments.policy(parser)
     arguments.out(parser)
@@ -28,12 +38,18 @@ def run(args: Arguments) -> int:
     """Run it and print."""
     import kvlab
     from kvlab.cli.result_print import print_result
+    from kvlab.lab.fitting import fitted
 
-    workload = resolve(args.workload)
+    scale = scale_of(args.scale)
+    workload = resolve(args.workload, 1.0 if scale is None else scale)
     # a choice that cannot be followed is told before a model is opened or fetched
-    chosen_policy(kvlab.Policy(), workload.policy, args.policy, args.choices, args.budget)
-    lab = kvlab.open(args.model, accept_licence=args.accept_licence)
-    policy = chosen_policy(lab.policy, workload.policy, args.policy, args.choices, args.budget)
+    chosen_policy(kvlab.Policy(), workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
+    lab = kvlab.open(args.model or workload.model or USUAL, accept_licence=args.accept_licence)
+    fit = fitted(lab, args.workload, scale)
+    workload = fit.workload
+    policy = chosen_policy(lab.policy, workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
+    if not args.json and fit.share is not None:
+        print(fit_words(fit, policy))
     recording = lab.run(workload, policy, store_text=args.store_text, out=args.out, progress=arguments.shows_progress(args))
     print_result(recording, as_json=args.json)
     return 0

@@ -6,7 +6,9 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
-from kvlab.cli.policy_choice import chosen_policy
+from kvlab.cli.expected import expected_of
+from kvlab.cli.policy_choice import chosen_policy, workload_choices
+from kvlab.cli.scale import add_scale, scale_of
 from kvlab.cli.twin_choice import open_twin
 from kvlab.workloads import resolve
 
@@ -14,6 +16,8 @@ NAME = "twin"
 ABOUT = "run a workload on span counts: no model, every byte to the byte; its tokens are simplified, so beside a real run compare shapes, not figures"
 EXAMPLE = """kvlab twin unrelated:60 --shape qwen3.8-27b
 kvlab twin unrelated:60 --shape my-model/config.json --budget 2GiB
+kvlab twin D4:before
+kvlab twin requests.jsonl --shape qwen3.8-27b
 kvlab twin my_case.json --set capture_grid=4096 --json"""
 
 
@@ -25,6 +29,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         metavar="SHAPE",
         help="a shipped shape (such as qwen3.8-27b), a model's config.json or its folder, or a shape's .json file; by default the case's own, else smollm2",
     )
+    add_scale(parser, "without it, the published sizes")
     arguments.policy(parser)
     arguments.out(parser)
     arguments.as_json(parser)
@@ -33,10 +38,16 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 def run(args: Arguments) -> int:
     """Run it and print."""
     from kvlab.cli.result_print import print_result
+    from kvlab.lab.fitting import fitted
 
+    scale = scale_of(args.scale)
     workload = resolve(args.workload)
     twin = open_twin(workload, shape=args.shape)
-    policy = chosen_policy(twin.policy, workload.policy, args.policy, args.choices, args.budget)
-    recording = twin.run(workload, policy, store_text=args.store_text, out=args.out, progress=arguments.shows_progress(args))
-    print_result(recording, as_json=args.json)
+    if scale is not None:
+        workload = fitted(twin, args.workload, scale).workload
+    policy = chosen_policy(twin.policy, workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
+    # only a checked run can tell whether an answer is right
+    check = workload.question == "is_the_answer_right"
+    recording = twin.run(workload, policy, store_text=args.store_text, out=args.out, progress=arguments.shows_progress(args), check=check)
+    print_result(recording, as_json=args.json, expected=expected_of(workload, args))
     return 0

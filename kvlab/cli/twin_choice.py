@@ -1,4 +1,4 @@
-"""Which shape a twin takes: the one on the command line, else the case's own, else the embedded model's."""
+"""Which shape a twin takes: the one on the command line, else the case's own or the experiment's, else the embedded model's."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def open_twin(workload: Workload, shape: str | None = None, layers: str | None =
         return kvlab.twin([kind.strip() for kind in layers.split(",")])
     if shape is not None:
         return kvlab.twin(shape)
-    return kvlab.twin(workload.shape if workload.shape is not None else USUAL)
+    return kvlab.twin(workload.shape or workload.shape_name or USUAL)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
+from typing import TYPE_CHECKING
 
 from kvlab.lab.source import Prediction, Source
 from kvlab.lab.twin import shadow
 from kvlab.models import open_model
 from kvlab.policy import Policy
 from kvlab.units import KIB
+from kvlab.workloads import Request
+from kvlab.workloads.in_vocabulary import in_vocabulary
+from kvlab.workloads.streams import FIRST_STREAM
+
+if TYPE_CHECKING:
+    from kvlab.models.mlx_model import MLXModel
 
 
 class Lab(Source):
@@ -22,6 +30,17 @@ class Lab(Source):
         meter = self._model.meter
         if meter.read().active - meter.weights() - sum(store.live_retained() for store in self._model.stores) > KIB:
             gc.collect()
+
+    def __init__(self, model: MLXModel, policy: Policy) -> None:
+        super().__init__(model, policy)
+        self._vocabulary = model.tokenizer.vocabulary
+
+    def _fit(self, request: Request) -> Request:
+        vocabulary = self._vocabulary
+        if not vocabulary or not any(token >= FIRST_STREAM for token in (*request.tokens, *(request.generated or ()))):
+            return request
+        known = [None if one is None else tuple(in_vocabulary(one, vocabulary, self._model.stop_tokens)) for one in (request.tokens, request.generated)]
+        return dataclasses.replace(request, tokens=known[0] or (), generated=known[1])
 
     def _prediction(self, policy: Policy) -> Prediction:
         return shadow(self.shape, policy)

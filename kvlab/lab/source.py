@@ -5,7 +5,7 @@ Invariants: `run` begins with an empty cache, `step` goes on with the one that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TypeVar
 
 from tqdm.auto import tqdm
@@ -146,21 +146,23 @@ class Source:
         runner.idle()
         return list(runner.log.drain())
 
+    def encode(self, request: Request) -> Sequence[int]:
+        """Return the token ids of a request's own part, as the model's tokenizer or the twin's rule makes them."""
+        return self._model.encode(self._fit(request))
+
     def cancel(self) -> None:
         """Ask the running request to stop at its next chunk or token."""
         if self._runner is not None:
             self._runner.cancel()
 
     def _stepped(self, runner: Runner, request: Request, predict: Prediction) -> Iterator[Event]:
-        if request.action:
-            raise NotAvailable(
-                what=f"the workload asks for the action {request.action!r}",
-                why="this version runs requests only",
-                hint="use a workload without actions",
-            )
         self._end_open_step()
+        if request.action:
+            self._act(runner, request.action)
+            yield from runner.log.drain()
+            return
         yield from runner.log.drain()
-        asked = self._conversations.resolve(request)
+        asked = self._fit(self._conversations.resolve(request))
         text: list[str] = []
         self._open = runner.step(asked)
         for event in self._open:
@@ -195,6 +197,23 @@ class Source:
         self._runner = Runner(self._model, policy, Log(self.events_source), checker)
         self._wire(self._runner)
         return self._runner
+
+    def _act(self, runner: Runner, action: str) -> None:
+        """Do what a workload asks for instead of a request.
+
+        Raises:
+            NotAvailable: this source cannot do it.
+        """
+        del runner
+        raise NotAvailable(
+            what=f"the workload asks for the action {action!r}",
+            why="the weights of a model that is open in this process stay where they are until the process ends",
+            hint="run it on the twin (kvlab twin), or against a server (kvlab probe)",
+        )
+
+    def _fit(self, request: Request) -> Request:
+        """Return `request` with token ids that the model has."""
+        return request
 
     def _collect(self) -> None:
         """Let go what dead objects still hold, before a runner reads what was there before it."""

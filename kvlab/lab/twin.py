@@ -64,6 +64,12 @@ class Twin(Source, Rich):
         runner.detailed, runner.log.off = self.observed, not self.observed
         self._spans.meter.retained = lambda: ledger.retained
 
+    def _act(self, runner: Runner, action: str) -> None:
+        if action == "unload":
+            runner.unload()
+        else:
+            super()._act(runner, action)
+
     def _tells_all(self, work: Workload) -> bool:
         return len(work) <= DETAILED_REQUESTS
 

@@ -48,8 +48,8 @@ class Runner:
         self._detailed = True
         self._requests = 0
         self._cancelled = False
-        self.cache.ledger.load(clear_pool=policy.clear_pool_after_load)
-        self.closing = self.cache.read_bytes("load")
+        self._loaded = False
+        self.closing = self._load()
 
     @property
     def detailed(self) -> bool:
@@ -67,6 +67,14 @@ class Runner:
     def idle(self) -> None:
         """Nothing is asked for a while: evict where the policy says so."""
         self.cache.evict("idle")
+
+    def unload(self) -> None:
+        """Let everything go, the weights too; the next request loads again and begins with an empty cache."""
+        self.cache.clear()
+        self.cache.ledger.unload()
+        self.cache.ledger.clear_pool()
+        self._loaded = False
+        self.cache.read_bytes("unload")
 
     def step(self, request: Request) -> Generator[Event, None, None]:
         """Run one request, event by event. One that the user thought about first (`think_s`) was preceded by an idle time.
@@ -86,7 +94,14 @@ class Runner:
             self._close(running)
         yield from self.log.drain()
 
+    def _load(self) -> BytesRead:
+        self.cache.ledger.load(clear_pool=self.policy.clear_pool_after_load)
+        self._loaded = True
+        return self.cache.read_bytes("load")
+
     def _begin(self, request: Request) -> Running:
+        if not self._loaded:
+            self._load()
         tokens = self._encode(request)
         timing = Timing()
         self._cancelled = False

@@ -40,8 +40,23 @@ _REQUEST_KEYS = (
 _ACTION_KEYS = ("action", "settle_seconds", "think_seconds")
 
 
-def case(path: str | Path) -> Workload:
-    """Read a case file.
+UNSCALED = 64
+"""Counts of tokens up to here are not scaled, and none is scaled below it: a short question stays one."""
+
+_SCALED = ("prefix_tokens", "unique_tokens", "generated_tokens", "reply_rerendered_tokens", "cancel_after_tokens")
+
+
+def requests_of(name: str, rows: list[dict[str, Any]], scale: float = 1.0) -> tuple[Request, ...]:
+    """Return the requests of a case's `workload` rows, with their counts of tokens times `scale`.
+
+    Raises:
+        BadValue: a key is unknown or a value cannot be used.
+    """
+    return _Requests(Fields(name, {"workload": rows}, ("workload",)), scale).all()
+
+
+def case(path: str | Path, scale: float = 1.0) -> Workload:
+    """Read a case file; its counts of tokens are taken times `scale`.
 
     Raises:
         UnreadableInput: the file is not there or is not JSON.
@@ -57,7 +72,7 @@ def case(path: str | Path) -> Workload:
         raise BadValue(what=f"{path.name}, policy: {error.what}", why=error.why, hint=error.hint) from None
     return Workload(
         name=name,
-        requests=_Requests(fields).all(),
+        requests=_Requests(fields, scale).all(),
         policy=policy,
         shape=shape_of(fields, name) if "layers" in fields else None,
         question=fields.text("question"),
@@ -81,8 +96,9 @@ def _read(path: Path) -> Any:
 class _Requests:
     """Turns a case's `workload` into requests, with one set of streams for all of them."""
 
-    def __init__(self, fields: Fields) -> None:
+    def __init__(self, fields: Fields, scale: float = 1.0) -> None:
         self._fields = fields
+        self._scale = scale
         self._streams = NamedStreams()
         self._fresh = Fresh()
         self._rerendered: dict[str, int | None] = {}
@@ -95,10 +111,16 @@ class _Requests:
 
     def _of_row(self, place: int, row: object) -> list[Request]:
         is_action = isinstance(row, dict) and "action" in row
-        fields = Fields(f"{self._fields.where}, workload[{place}]", cast("object", row), _ACTION_KEYS if is_action else _REQUEST_KEYS)
+        fields = Fields(f"{self._fields.where}, workload[{place}]", self._scaled(cast("object", row)), _ACTION_KEYS if is_action else _REQUEST_KEYS)
         if is_action:
             return [_action(fields)]
         return [self._request(fields) for _ in range(fields.count("repeat", 1, least=1))]
+
+    def _scaled(self, row: object) -> object:
+        if self._scale == 1 or not isinstance(row, dict):
+            return row
+        counts = cast("dict[str, Any]", row)
+        return counts | {name: _scaled(counts[name], self._scale) for name in _SCALED if name in counts}
 
     def _request(self, fields: Fields) -> Request:
         chat, follow = self._place_in_chat(fields)
@@ -156,6 +178,11 @@ class _Requests:
         if chat not in self._rerendered:
             raise fields.bad("continues", f"no request before it has that chat; there are: {', '.join(self._rerendered) or 'none'}")
         return chat, Follow(drop_tail=drop, keep_reply=keep, rerendered=self._rerendered[chat])
+
+
+def _scaled(count: Any, scale: float) -> Any:
+    # what is no count is left for the check that names it
+    return max(UNSCALED, round(count * scale)) if type(count) is int and count > UNSCALED else count
 
 
 def _action(fields: Fields) -> Request:

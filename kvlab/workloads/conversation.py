@@ -6,6 +6,7 @@ Invariant: what `resolve` returns has no `follow`; its prompt is complete.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ from kvlab.errors import BadValue
 from kvlab.workloads.request import Follow, Request
 from kvlab.workloads.streams import FIRST_RERENDERED, Fresh
 from kvlab.workloads.text_tokens import next_turn_ends, next_turn_tokens, word_tokens
+
+RERENDERED = "(earlier) "
+"""What a reply that has text begins with in the next prompt when it is rendered differently."""
+
+_THINKING = re.compile(r"^(?:(?!<think>).)*?</think>\s*|<think>.*?</think>\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ class Conversations:
             before = self._before(follow, last)
             return dataclasses.replace(request, tokens=(*before, *request.tokens), ends=_ends(request.ends, last, len(before)))
         if last.text is not None and last.request.messages and request.messages:
-            return dataclasses.replace(request, messages=(*last.request.messages, ("assistant", last.text), *request.messages))
+            return dataclasses.replace(request, messages=(*last.request.messages, ("assistant", _shown(last.text, follow)), *request.messages))
         if last.text is not None and last.request.prompt and request.prompt:
             return dataclasses.replace(request, prompt=last.request.prompt + last.text + request.prompt)
         own = next_turn_tokens(request.messages) if request.messages else word_tokens(request.prompt)
@@ -89,3 +95,9 @@ class Conversations:
 def _ends(own: Sequence[int], last: _Turn, before: int) -> tuple[int, ...]:
     """Return where messages end in a prompt that goes on after `before` tokens: those before it, where it goes on, and its own part's."""
     return (*(end for end in last.request.ends if end < before), before, *(before + end for end in own))
+
+
+def _shown(text: str, follow: Follow) -> str:
+    """Return a reply as the next prompt shows it: without its thinking, as chat templates strip it, and rendered differently when `follow` says so."""
+    shown = _THINKING.sub("", text)
+    return f"{RERENDERED}{shown}" if follow.rerendered is not None or follow.drop_tail else shown

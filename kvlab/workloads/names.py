@@ -1,4 +1,4 @@
-"""From what a user types to a workload: a scenario's name with a count, or the path of a case file."""
+"""From what a user types to a workload: a scenario's or an experiment's name, the path of a case file, or that of a trace."""
 
 from __future__ import annotations
 
@@ -7,46 +7,68 @@ from pathlib import Path
 
 from kvlab.errors import BadValue
 from kvlab.workloads.cases import case
+from kvlab.workloads.experiments import ELSEWHERE, EXPERIMENTS, experiment
+from kvlab.workloads.families import FAMILIES
 from kvlab.workloads.scenarios import SCENARIOS
+from kvlab.workloads.traces import is_trace, trace
 from kvlab.workloads.workload import Workload
 
-__all__ = ["case", "named", "resolve"]
+__all__ = ["case", "named", "resolve", "trace"]
 
 
-def named(text: str) -> Workload:
-    """Return the scenario that `text` names, such as `unrelated:15`; without a count the usual one is taken.
+def named(text: str, scale: float = 1.0) -> Workload:
+    """Return the workload that `text` names, such as `unrelated:15`, `A1` or `series:context`; counts of tokens are taken times `scale`.
 
     Raises:
-        BadValue: no scenario has that name, or its count is no whole number of at least 1.
+        BadValue: no workload has that name, its part after the colon is not one of its own, or it has no counts that scale.
     """
-    name, colon, count = text.partition(":")
+    name, colon, rest = text.partition(":")
+    if name in EXPERIMENTS:
+        return experiment(name, rest, scale) if rest or not colon else experiment(name, " ")
+    if name in FAMILIES:
+        return FAMILIES[name].build(rest, scale)
     scenario = SCENARIOS.get(name)
     if scenario is None:
-        near = difflib.get_close_matches(name, SCENARIOS, n=1)
-        known = ", ".join(f"{known}:N ({item.about})" for known, item in SCENARIOS.items())
+        raise _unknown(text, name)
+    if scale != 1:
         raise BadValue(
-            what=f"there is no workload {text!r}",
-            why=f"the named workloads are {known}; a case file is given by its path",
-            hint=f"did you mean {near[0]}:{SCENARIOS[near[0]].usual}?" if near else "write for example unrelated:15",
+            what=f"{text} cannot be scaled by {scale:g}",
+            why="its prompts are sentences, not counts of tokens",
+            hint="leave the scale away, or take an experiment such as A3 or B",
         )
     if not colon:
         return scenario.build(scenario.usual)
-    if not count.isascii() or not count.isdigit():
+    if not rest.isascii() or not rest.isdigit():
         raise BadValue(
-            what=f"{count!r} in {text!r} is not a number of requests",
+            what=f"{rest!r} in {text!r} is not a number of requests",
             why=f"{name}:N needs a whole number of at least 1",
             hint=f"write for example {name}:{scenario.usual}",
         )
-    return scenario.build(int(count))
+    return scenario.build(int(rest))
 
 
-def resolve(text: str) -> Workload:
-    """Return the workload that a user typed: the path of a case file, or a scenario's name.
+def resolve(text: str, scale: float = 1.0) -> Workload:
+    """Return the workload that a user typed: the path of a case file or of a trace, or a name.
 
     Raises:
-        BadValue: the name is unknown or the case has a value that cannot be used.
-        UnreadableInput: the case file cannot be read.
+        BadValue: the name is unknown or the file has a value that cannot be used.
+        UnreadableInput: the file cannot be read.
     """
+    if is_trace(text):
+        return trace(text)
     if text.endswith(".json") or Path(text).is_file():
-        return case(text)
-    return named(text)
+        return case(text, scale)
+    return named(text, scale)
+
+
+def _unknown(text: str, name: str) -> BadValue:
+    if name in ELSEWHERE:
+        return BadValue(what=f"{name} is not a workload", why=ELSEWHERE[name], hint=f"the experiments are {', '.join(EXPERIMENTS)}")
+    usual = {**{one: f"{one}:{item.usual}" for one, item in SCENARIOS.items()}, **{one: item.example for one, item in FAMILIES.items()}}
+    near = difflib.get_close_matches(name, [*usual, *EXPERIMENTS], n=1) or difflib.get_close_matches(name.upper(), EXPERIMENTS, n=1)
+    known = ", ".join([f"{one}:N ({item.about})" for one, item in SCENARIOS.items()] + [f"{item.example} ({item.about})" for item in FAMILIES.values()])
+    return BadValue(
+        what=f"there is no workload {text!r}",
+        why=f"the named workloads are {known}, and the experiments {', '.join(EXPERIMENTS)}; a case file or a trace is given by its path",
+        hint=f"did you mean {usual.get(near[0], near[0])}?" if near else "write for example unrelated:15",
+    )

@@ -30,6 +30,9 @@ BAILIAN_BLOCK = 16
 MOST_TOKENS = 100_000_000
 """Tokens of one prompt or reply at most: far beyond what any model holds, so a larger value is a damaged row."""
 
+USUAL_SHAPE = "qwen3.8-27b"
+"""The shape that a trace's prompts are run on unless told otherwise: they are far too long for a small model."""
+
 SUFFIXES = (".jsonl", ".csv")
 LENGTHS = {"TIMESTAMP": "arrival", "ContextTokens": "tokens", "GeneratedTokens": "output"}
 """The columns of a table of arrivals and lengths."""
@@ -60,7 +63,7 @@ def trace(path: str | Path) -> Workload:
         raise UnreadableInput(what=f"the trace {path.name} is not text", why=str(error), hint="unpack it first, if it is packed") from None
     if not len(rows):
         raise UnreadableInput(what=f"the trace {path.name} has no rows", why="a workload has at least one request", hint="check the file")
-    return Workload(name=path.name, requests=TraceRequests(_by_arrival(rows)), question="budget_or_leak")
+    return Workload(name=path.name, requests=TraceRequests(_by_arrival(rows)), question="budget_or_leak", shape_name=USUAL_SHAPE)
 
 
 def _jsonl(name: str, lines: Iterator[str]) -> Iterator[tuple[Fields, int]]:

@@ -21,6 +21,8 @@ class Workload:
         shape: The model a case describes; None when any model will do.
         question: The question a case answers; "" for none.
         expected: What a case expects, as its file says it.
+        shape_name: The shipped shape that the twin takes unless told otherwise; "" for any.
+        model: The model that a real run takes unless told otherwise; "" for any.
     """
 
     name: str
@@ -29,6 +31,8 @@ class Workload:
     shape: Shape | None = None
     question: str = ""
     expected: dict[str, Any] = field(default_factory=dict[str, Any])
+    shape_name: str = ""
+    model: str = ""
 
     def __len__(self) -> int:
         return len(self.requests)

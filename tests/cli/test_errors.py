@@ -255,7 +255,7 @@ def test_a_run_that_replaces_a_recording_says_so(kvlab_says: Kvlab, kept: Path, 
 
 
 def test_help_says_what_figures_mean(kvlab_says: Kvlab) -> None:
-    assert "not the figures that a case file expects" in " ".join(kvlab_says("check", "--help").out.split())
+    assert "a case file's expected figures are checked too" in " ".join(kvlab_says("check", "--help").out.split())
     told = " ".join(kvlab_says("twin", "--help").out.split())
     assert "compare shapes, not figures" in told
     assert "the same as unrelated" in told

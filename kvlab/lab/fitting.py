@@ -1,0 +1,109 @@
+"""Fitting: a workload of a large model, cut to what a small one can hold and run in a minute or two, with a budget that fills as it did.
+
+The rule: the budget stays the same share of what all requests would leave behind if nothing were evicted. Both amounts come from twins:
+of the large shape at full size, and of the small model at the smaller scale. So what filled the budget after 28 requests still does,
+and what never filled it still does not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from kvlab.lab.shapes import open_twin
+from kvlab.lab.source import Source
+from kvlab.lab.twin import Twin
+from kvlab.policy import Policy
+from kvlab.shape import Shape
+from kvlab.units import LARGEST
+from kvlab.workloads import Request, Workload, resolve
+from kvlab.workloads.text_tokens import request_tokens, word_tokens
+
+MOST_EVALUATED = 16_000
+"""Prompt tokens that a fitted run may have to evaluate, a new token counted as `NEW_TOKEN` of them: under two minutes on two cores."""
+
+NEW_TOKEN = 16
+SMALLEST = 2.0**-12
+SAMPLE = 1000
+
+Encode = Callable[[Request], Sequence[int]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fitted:
+    """A workload for a small model.
+
+    Attributes:
+        workload: Its requests and policy.
+        scale: What counts of tokens were multiplied by.
+        share: Its budget as a share of what its requests leave behind unless evicted; None when the budget was not fitted.
+    """
+
+    workload: Workload
+    scale: float
+    share: float | None
+
+
+def fitted(lab: Source, text: str, scale: float | None = None) -> Fitted:
+    """Return the workload that `text` names, fitted to the model of `lab`; without a `scale`, the largest half, quarter, … that fits.
+
+    Raises:
+        KvlabError: the workload is unknown or cannot be scaled.
+    """
+    whole = resolve(text)
+    large = open_twin(whole.shape_name).shape if whole.shape_name else whole.shape
+    if large is None:
+        return Fitted(whole if scale is None else resolve(text, scale), 1.0 if scale is None else scale, None)
+    work, scale, left_behind = _scaled(lab, text, whole, scale)
+    policy = Policy().amended(whole.policy)
+    asked = _kept(dataclasses.replace(large, context=0), whole.requests, policy).counted
+    if not asked or not left_behind:
+        return Fitted(work, scale, None)
+    budget = max(1, round(policy.budget_bytes * left_behind / asked))
+    return Fitted(dataclasses.replace(work, policy=work.policy | {"budget_bytes": budget}), scale, policy.budget_bytes / asked)
+
+
+def _scaled(lab: Source, text: str, whole: Workload, scale: float | None) -> tuple[Workload, float, int]:
+    work, now = (whole, 1.0) if scale is None else (resolve(text, scale), scale)
+    room = lab.shape.context or LARGEST
+    ratio = _tokens_a_word(lab, whole)
+    while True:
+        smaller = work if scale is not None or now <= SMALLEST else resolve(text, now / 2)
+        is_smallest = list(smaller.requests) == list(work.requests)
+        if is_smallest or max(_words(request, ratio) for request in work.requests) <= room:
+            kept = _kept(dataclasses.replace(lab.shape, context=0), _in_tokens(work.requests, lab.encode), lab.policy.amended(work.policy))
+            if is_smallest or (kept.cost <= MOST_EVALUATED and kept.longest <= room):
+                return work, now, kept.counted
+        work, now = smaller, now / 2
+
+
+def _tokens_a_word(lab: Source, work: Workload) -> float:
+    text = next((request.text for request in work.requests if request.text), "")[:SAMPLE]
+    return len(lab.encode(Request(prompt=text))) / len(word_tokens(text)) if text.strip() else 1.0
+
+
+def _words(request: Request, ratio: float) -> float:
+    return len(request.tokens) or ratio * len(request_tokens(request))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kept:
+    """What requests cost (tokens to evaluate), how long the longest one is with its reply, and what they leave behind if nothing is evicted."""
+
+    cost: int
+    longest: int
+    counted: int
+
+
+def _kept(shape: Shape, requests: Sequence[Request], policy: Policy) -> _Kept:
+    asked = Workload("fitting", [request for request in requests if not request.action])
+    rows = Twin(shape).run(asked, policy.replace(budget_bytes=LARGEST), progress=False).requests
+    generated = rows["generated"]
+    return _Kept(int(rows["left"].sum()) + NEW_TOKEN * int(generated.sum()), int((rows["tokens"] + generated).max() or 0), int(rows["counted"][-1]))  # type: ignore[arg-type]
+
+
+def _in_tokens(requests: Sequence[Request], encode: Encode) -> list[Request]:
+    return [
+        request if request.tokens or request.action else dataclasses.replace(request, tokens=tuple(encode(request)), messages=(), prompt="")
+        for request in requests
+    ]

@@ -1,0 +1,195 @@
+"""The published experiments by name, with their sizes, their model and their policy. `A1` … `E2` are the sections of the reports they come from.
+
+A name may carry an arm: `D4:before` is D4 under the rules before the change, `D4` under today's. Counts of tokens scale, counts of requests
+do not: what grows per request stays visible. What stands here is what is asked; a case file of the same report fixes single figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvlab.errors import BadValue
+from kvlab.workloads.agent import agent_requests
+from kvlab.workloads.cases import requests_of
+from kvlab.workloads.contamination import contamination_requests
+from kvlab.workloads.media_items import media_requests
+from kvlab.workloads.request import Request
+from kvlab.workloads.scenarios import unrelated
+from kvlab.workloads.series import SERIES, by_requests
+from kvlab.workloads.workload import Workload
+
+HYBRID_27B, HYBRID_35B, SLIDING_31B = "qwen3.8-27b", "qwen3.6-35b-a3b", "gemma4-31b"
+SMALL_HYBRID, SMALL_SLIDING, SMALL_KV = "tiny-hybrid", "tiny-sliding", "smollm2"
+LADDER = (1024, 4096, 8192, 16384, 32768, 65536, 131072)
+
+Build = Callable[[float], tuple[Request, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One named experiment.
+
+    Attributes:
+        about: What it is, in one line.
+        build: Makes its requests for a scale of token counts, 1 for the published sizes.
+        shape: The shipped shape it was made on.
+        model: The small model that a real run takes.
+        question: What it answers.
+        policy: Choices that differ from today's upstream main.
+        arms: More arms, each with the choices it has instead.
+    """
+
+    about: str
+    build: Build
+    shape: str
+    model: str
+    question: str
+    policy: dict[str, Any] = field(default_factory=dict[str, Any])
+    arms: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+
+
+_BEFORE = {"protect": "active_path"}
+_PINS = {"protect": "active_path", "capture_as": "view"}
+
+
+def ladder_rows(counts: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Return case rows of cold prompts, one a count of tokens, that share nothing."""
+    return [{"unique_tokens": count, "generated_tokens": 16, "think_seconds": 30.0} for count in counts]
+
+
+def _rows(name: str, rows: list[dict[str, Any]]) -> Build:
+    return lambda scale: requests_of(name, rows, scale)
+
+
+def _chat_rows(turns: int) -> list[dict[str, Any]]:
+    return [
+        {"prefix_id": "system", "prefix_tokens": 45, "unique_tokens": 28, "generated_tokens": 24, "think_seconds": 5.0, "chat": "chat"},
+        {"continues": "chat", "drop_tail_tokens": 1, "unique_tokens": 31, "generated_tokens": 24, "think_seconds": 5.0, "repeat": turns - 1},
+    ]
+
+
+def _follow_ups(prefix: int, first: int, then: int, times: int) -> list[dict[str, Any]]:
+    shared = {"prefix_id": "agent", "prefix_tokens": prefix, "generated_tokens": 40}
+    return [shared | {"unique_tokens": first, "think_seconds": 1.0}, shared | {"unique_tokens": then, "think_seconds": 10.0, "repeat": times}]
+
+
+def _short(count: int) -> Build:
+    return lambda _: tuple(unrelated(count, 5).requests)
+
+
+def _unloads(scale: float) -> tuple[Request, ...]:
+    unload = Request(label="unload", action="unload", max_new=0, think_s=5.0)
+    del scale
+    asked = unrelated(9, 5).requests
+    return (*asked[:3], unload, *asked[3:6], unload, *asked[6:], unload)
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "A1": Experiment("15 unrelated one-line chats, 5 tokens each", _short(15), HYBRID_27B, SMALL_HYBRID, "budget_or_leak", _BEFORE),
+    "A2": Experiment("60 unrelated one-line chats, 5 tokens each", _short(60), HYBRID_27B, SMALL_HYBRID, "budget_or_leak", _BEFORE),
+    "A3": Experiment("an agent's session with 32 tools, then 15 one-line requests", agent_requests, HYBRID_27B, SMALL_HYBRID, "budget_or_leak", _BEFORE),
+    "B": Experiment(
+        "cold prompts of 1,024 to 131,072 tokens, the longest twice",
+        _rows("B", ladder_rows((*LADDER, LADDER[-1]))),
+        HYBRID_35B,
+        SMALL_HYBRID,
+        "budget_or_leak",
+        _PINS,
+        {"after": {}},
+    ),
+    "B1": Experiment("the ladder without its repetition", _rows("B1", ladder_rows(LADDER)), HYBRID_35B, SMALL_HYBRID, "budget_or_leak", _PINS, {"after": {}}),
+    "B2": Experiment("the longest prompt alone", _rows("B2", ladder_rows(LADDER[-1:])), HYBRID_35B, SMALL_HYBRID, "why_slow", _PINS, {"after": {}}),
+    "C1": Experiment(
+        "16 tasks with a shared beginning in 3 rounds",
+        lambda scale: contamination_requests(scale=scale),
+        HYBRID_27B,
+        SMALL_KV,
+        "is_the_answer_right",
+        {"version": "0.32.5"},
+        {"after": {"version": "0.32.7"}},
+    ),
+    "D1": Experiment(
+        "a long prefix resumed where no state rests",
+        _rows("D1", _follow_ups(21742, 30, 1427, 2)),
+        HYBRID_27B,
+        SMALL_HYBRID,
+        "why_not_reused",
+        {},
+        {"before": {"version": "0.33.0"}},
+    ),
+    "D2": Experiment(
+        "pictures in a prompt, resumed inside one", media_requests, SLIDING_31B, SMALL_SLIDING, "why_not_reused", {}, {"before": {"media": "anywhere"}}
+    ),
+    "D3": Experiment(
+        "prompts that leave another one partway through an edge",
+        _rows("D3", _follow_ups(4000, 3000, 500, 6)),
+        "llama3.1-8b",
+        SMALL_KV,
+        "why_not_reused",
+        {},
+        {"before": {"mid_edge": "drop"}},
+    ),
+    "D4": Experiment(
+        "a chat of 50 turns whose replies come back rendered differently",
+        _rows("D4", _chat_rows(50)),
+        HYBRID_27B,
+        SMALL_HYBRID,
+        "budget_or_leak",
+        {},
+        {"before": _BEFORE},
+    ),
+    "D7": Experiment(
+        "a second 84,000-token request after a stored one",
+        _rows("D7", _follow_ups(84_000, 40, 400, 1)),
+        HYBRID_27B,
+        SMALL_HYBRID,
+        "will_it_fit",
+        {},
+        {"before": {"lifetimes": "sweep"}},
+    ),
+    "E1": Experiment("three minimal series; E1 is the one over the number of requests", lambda _: by_requests(), HYBRID_27B, SMALL_HYBRID, "budget_or_leak"),
+    "E2": Experiment("three short questions and an unload, three times", _unloads, HYBRID_27B, SMALL_HYBRID, "what_will_unload_give_back"),
+}
+"""The experiments by name."""
+
+ELSEWHERE = {
+    "D5": "the fit check belongs to loading a model, not to requests",
+    "D6": "closing a process belongs to `kvlab serve`",
+    "D8": "weights that are absent or valid belong to loading a model",
+    "D9": "the pool after loading is the choice clear_pool_after_load of any run",
+    "E3": "draining and reloading a shared server belongs to `kvlab recycle`",
+    "E4": "it is a list to go through, not requests",
+}
+"""Sections that are no workload, and why."""
+
+
+def experiment(name: str, arm: str = "", scale: float = 1.0) -> Workload:
+    """Return an experiment by name and arm.
+
+    Raises:
+        BadValue: it has no such arm.
+    """
+    found = EXPERIMENTS[name]
+    if name == "E1" and arm in SERIES:
+        return _workload("E1", arm, found, SERIES[arm](), {})
+    if arm and arm not in found.arms:
+        known = list(SERIES) if name == "E1" else list(found.arms)
+        raise BadValue(
+            what=f"{name} has no arm {arm!r}",
+            why=f"its arms are {', '.join(known)}, or none" if known else "it has one arm only",
+            hint=f"write {name}" + (f" or {name}:{known[0]}" if known else ""),
+        )
+    return _workload(name, arm, found, found.build(scale), found.arms.get(arm, found.policy))
+
+
+def _workload(name: str, arm: str, found: Experiment, requests: tuple[Request, ...], policy: dict[str, Any]) -> Workload:
+    return Workload(
+        name=f"{name}:{arm}" if arm else name,
+        requests=requests,
+        policy=dict(policy),
+        question=found.question,
+        shape_name=found.shape,
+        model=found.model,
+    )
