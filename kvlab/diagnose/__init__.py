@@ -7,17 +7,30 @@ Nothing here runs a model or reads an array. The package can be called like its 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from kvlab.diagnose.budget_or_leak import budget_or_leak
 from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
 from kvlab.diagnose.finding import Evidence, Finding
 from kvlab.diagnose.findings import Findings
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right
+from kvlab.diagnose.known import with_shape
+from kvlab.diagnose.per_capture import per_capture
+from kvlab.diagnose.what_did_a_hit_allocate import has_hits, what_did_a_hit_allocate
 from kvlab.diagnose.what_survived_a_cancel import what_survived_a_cancel
+from kvlab.diagnose.what_will_unload_give_back import what_will_unload_give_back
+from kvlab.diagnose.which_budget import which_budget
+from kvlab.diagnose.which_request_holds_it import which_request_holds_it
+from kvlab.diagnose.who_holds_it import who_holds_it
 from kvlab.diagnose.why_not_reused import why_not_reused
+from kvlab.diagnose.why_slow import why_slow
+from kvlab.diagnose.will_it_fit import will_it_fit
 from kvlab.recording import Recording
+from kvlab.shape import Shape
 
 __all__ = [
     "Evidence",
@@ -27,18 +40,53 @@ __all__ = [
     "diagnose",
     "do_the_parts_add_up",
     "is_the_answer_right",
+    "what_did_a_hit_allocate",
     "what_survived_a_cancel",
+    "what_will_unload_give_back",
+    "which_budget",
+    "which_request_holds_it",
+    "who_holds_it",
     "why_not_reused",
+    "why_slow",
+    "will_it_fit",
 ]
 
+OWN = ("lab", "twin")
+"""Sources whose cache is looked into; all others tell what is seen from outside."""
 
-def diagnose(recording: Recording, *, checked: bool | None = None) -> Findings:
-    """Return the answers to all questions about a recording; one that cannot be answered says what to record.
 
-    `checked` says whether every restored position was checked; by default the recording is asked.
+def diagnose(recording: Recording, *, checked: bool | None = None, shape: Shape | str | Path | Mapping[str, Any] | None = None) -> Findings:
+    """Return the answers to all questions about a recording, the most asked first; one that cannot be answered says what to record.
+
+    Args:
+        recording: Of our own runs, of an import, or of a probe.
+        checked: Whether every restored position was checked; by default the recording is asked.
+        shape: The model's shape, when the recording does not name a model that is shipped: a shipped name, a config.json, a folder, or a Shape.
+
+    Raises:
+        BadValue: no shape of that name is shipped.
+        UnreadableInput: the shape's file cannot be read.
+        NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
     """
-    right = is_the_answer_right(recording, checked=checked)
-    found = [_growth(recording), why_not_reused(recording), right, do_the_parts_add_up(recording)]
+    if shape is not None:
+        recording = with_shape(recording, shape)
+    growth = _growth(recording)
+    held = who_holds_it(recording)
+    found = [
+        growth,
+        why_not_reused(recording),
+        replace(held, numbers=held.numbers | per_capture(recording)),
+        what_will_unload_give_back(recording),
+        will_it_fit(recording),
+        is_the_answer_right(recording, checked=checked),
+        which_budget(recording),
+        why_slow(recording),
+        do_the_parts_add_up(recording),
+    ]
+    if has_hits(recording):
+        found.insert(2, what_did_a_hit_allocate(recording, growth))
+    if not recording.spans.is_empty():
+        found.append(which_request_holds_it(recording, growth))
     if (recording.requests["stop"] == "cancelled").any():
         found.append(what_survived_a_cancel(recording))
     if not recording.complete:
@@ -52,12 +100,12 @@ def _growth(recording: Recording) -> Finding:
     from kvlab.diagnose.outside import from_outside  # its twins are wanted only here
 
     inside = budget_or_leak(recording)
-    return from_outside(recording) if inside.verdict == "not_enough_data" and recording.observed.height else inside
+    return from_outside(recording) if inside.verdict == "not_enough_data" and recording.manifest.source not in OWN else inside
 
 
 class _Asked(ModuleType):
-    def __call__(self, recording: Recording, *, checked: bool | None = None) -> Findings:
-        return diagnose(recording, checked=checked)
+    def __call__(self, recording: Recording, *, checked: bool | None = None, shape: Shape | str | Path | Mapping[str, Any] | None = None) -> Findings:
+        return diagnose(recording, checked=checked, shape=shape)
 
 
 # `import kvlab.diagnose` puts this module where the public function `kvlab.diagnose` is expected.

@@ -46,9 +46,9 @@ def budget_or_leak(recording: Recording) -> Finding:
             f"Record at least {LEAST_REQUESTS}; 15 unrelated requests show a budget well.",
         )
     fill = filling(data)
-    beyond = _beyond_rounding(recording, data)
+    beyond = None if data.unexplained is None else beyond_rounding(recording, data, data.unexplained)
     unexplained = _leaking(data, beyond)
-    verdict = _verdict(data, fill, unexplained)
+    verdict = verdict_of(data, fill, unexplained)
     numbers = _numbers(recording, data, fill, beyond, unexplained)
     return Finding(
         question=QUESTION,
@@ -57,17 +57,22 @@ def budget_or_leak(recording: Recording) -> Finding:
         numbers=numbers,
         confidence=_confidence(recording, data),
         evidence=(_evidence(recording, data, fill),),
-        refuted_by=_REFUTED_BY[verdict],
+        refuted_by=REFUTED_BY[verdict],
     )
 
 
-def _beyond_rounding(recording: Recording, data: Series) -> Values | None:
-    """Return unexplained bytes less what the allocator's rounding of snapshots may be."""
-    values = data.unexplained
-    if values is None or data.from_twin:
+def beyond_rounding(recording: Recording, data: Series, values: Values) -> Values:
+    """Return unexplained or pinned bytes less what the allocator's rounding of snapshots may be."""
+    if data.from_twin:
         return values
-    share = ROUNDING.get(str(recording.manifest.origin.get("device")), max(ROUNDING.values()))
-    return values - np.clip(data.snapshots - data.counted, 0, share * data.counted)
+    return values - np.clip(data.snapshots - data.counted, 0, rounding_share(recording) * data.counted)
+
+
+def rounding_share(recording: Recording) -> float:
+    """Return what snapshots may retain above what they count, as a share of it, on the device of a recording; 0 for the twin, which is exact."""
+    if recording.manifest.source == "twin":
+        return 0.0
+    return ROUNDING.get(str(recording.manifest.origin.get("device")), max(ROUNDING.values()))
 
 
 def _leaking(data: Series, values: Values | None) -> tuple[Slope, bool]:
@@ -80,7 +85,8 @@ def _leaking(data: Series, values: Values | None) -> tuple[Slope, bool]:
     return (leaking[0], True) if leaking else (slopes[0] if slopes else NONE, False)
 
 
-def _verdict(data: Series, fill: Filling, unexplained: tuple[Slope, bool]) -> str:
+def verdict_of(data: Series, fill: Filling, unexplained: tuple[Slope, bool]) -> str:
+    """Return the verdict word; `unexplained` is the slope of unexplained bytes and whether it is a leak's."""
     if unexplained[1]:
         return "leak"
     seen = data.seen_by_budget
@@ -198,10 +204,11 @@ def _none(numbers: dict[str, Number]) -> str:
 
 _SUMMARIES = {"leak": _leak, "over_budget_by_design": _over, "budget": _budget, "budget_filling": _filling, "no_growth": _none}
 
-_REFUTED_BY = {
+REFUTED_BY = {
     "leak": "the same requests under the same policy, longer, with unexplained bytes that stay where they are",
     "over_budget_by_design": "what the budget counts falling back to the budget during further requests of the same kind",
     "budget": "further unrelated requests that lift the active bytes past the predicted plateau, or a smaller budget that does not lower the plateau",
     "budget_filling": "growth that goes on past the predicted plateau",
     "no_growth": "counted or unexplained bytes that rise during further requests of the same kind",
 }
+"""By verdict: what one would have to see for it to be wrong."""

@@ -9,6 +9,9 @@ from kvlab.units import binary
 
 Confidence = Literal["high", "medium", "low"]
 
+OPEN = "not_enough_data"
+"""The verdict of a question that could not be answered."""
+
 Number = int | float | str | list[int] | None
 """A value of `Finding.numbers`. The unit is in its name: `_bytes`, `_bytes_per_request`, `_tokens`, `_request` (a request's number)."""
 
@@ -46,6 +49,11 @@ class Finding:
     confidence: Confidence
     evidence: tuple[Evidence, ...]
     refuted_by: str
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the question could not be answered."""
+        return self.verdict == OPEN
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as JSON holds it."""
@@ -87,7 +95,7 @@ def not_enough_data(question: str, lacks: str, record: str) -> Finding:
     """Return the answer when a question cannot be answered: what the recording lacks, and what to record."""
     return Finding(
         question=question,
-        verdict="not_enough_data",
+        verdict=OPEN,
         summary=f"{lacks} {record}",
         numbers={},
         confidence="low",

@@ -44,8 +44,12 @@ class Findings(Rich):
         return len(self.findings)
 
     def text(self, *, figures: bool = False) -> str:
-        """Return the findings as text; with `figures`, their numbers too."""
-        return "\n\n".join([*(f"warning: {words}" for words in self.warnings), *(finding.text(figures=figures) for finding in self.findings)])
+        """Return the findings as text; with `figures`, their numbers too. What cannot be answered stands last, a line each."""
+        answered = [finding for finding in self.findings if not finding.is_open or finding.numbers]
+        still_open = [finding for finding in self.findings if finding.is_open and not finding.numbers]
+        lines = ["not answered by this recording (not_enough_data):", *(f"  {one.question}: {one.summary}" for one in still_open)]
+        parts = [*(f"warning: {words}" for words in self.warnings), *(finding.text(figures=figures) for finding in answered)]
+        return "\n\n".join([*parts, *(["\n".join(lines)] if still_open else [])])
 
     def __str__(self) -> str:
         return self.text()

@@ -90,7 +90,7 @@ def series(recording: Recording) -> Series:
         budget=_values(rows, "budget"),
         predicted_counted=predicted_counted,
         predicted_live=predicted_live,
-        evicted_in=_evicted_in(recording),
+        evicted_in=evicted_in(recording),
         counts_live=counts_live,
         from_twin=recording.manifest.source == "twin",
     )
@@ -100,6 +100,7 @@ def _values(rows: pl.DataFrame, name: str) -> Values:
     return rows.get_column(name).cast(pl.Float64).to_numpy().astype(np.float64)
 
 
-def _evicted_in(recording: Recording) -> tuple[int, ...]:
+def evicted_in(recording: Recording) -> tuple[int, ...]:
+    """Return the requests in which something was evicted, in order."""
     requests = recording.events.filter(pl.col("kind") == Evicted.kind).get_column("request")
     return tuple(int(request) for request in requests.unique().sort())

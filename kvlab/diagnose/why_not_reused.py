@@ -4,23 +4,45 @@ Every request has its reason (kvlab.events.REASONS). The recording's verdict is 
 to evaluate again what once was there, the reason that cost the most tokens. If none had to, `reused_in_full` when any request
 shared something, else `nothing_shared`. A full match leaves one token to evaluate, and counts as reused in full.
 
+For the request that lost most, the restore point that it used and the one that would have helped are named (restore_points.py), and the kind
+of layer: as recorded, else from the model's shape, else the kinds that can be limited so at all. A log's warning that all caches were freed
+tells where the layers stood then; the trie is kept, so what is listed as the model's size does not fall.
+
 What a restore point or a layer cost is matched - cached. What eviction cost is known only up to a bound: the request went on into
 a branch that is gone, so of the tokens it left any number may have been there.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data, number_words
+from kvlab.diagnose.known import policy_of, shape_of
+from kvlab.diagnose.restore_points import restore_point, words
 from kvlab.recording import Recording
 
 QUESTION = "why_not_reused"
 LOSSES = ("refused_by_layer", "evicted", "reuse_limited_by_restore_point")
 """The reasons for which tokens are evaluated again, the gravest first."""
 
+LIMITED = ("refused_by_layer", "reuse_limited_by_restore_point")
+"""The reasons that a restore point has to do with."""
+
+FREE_ALL = "freeing all caches"
+"""What a log's warning says when a restore was refused and all layers began anew."""
+
 MOST_ROWS = 12
 """Rows of evidence at most."""
+
+OWN = ("lab", "twin")
+"""Sources that tell each request's reason; of a log it is derived, and what eviction took does not show."""
+
+MOST_EARLIER = 1000
+"""Earlier requests among which the one is looked for that put a restore point there."""
+
+_FREED = " All layers were freed after a refused restore and begin at 0; the trie and its snapshots stay, so the listed size does not fall."
 
 _COLUMNS = ("request", "label", "tokens", "matched", "cached", "left", "reason", "limiting_layer")
 
@@ -28,7 +50,7 @@ _COLUMNS = ("request", "label", "tokens", "matched", "cached", "left", "reason",
 def why_not_reused(recording: Recording) -> Finding:
     """Answer what kept the requests of a recording from reusing what the trie agreed with."""
     rows = recording.requests.filter(pl.col("matched").is_not_null() & pl.col("cached").is_not_null())
-    if rows.height < 2:
+    if rows.height < 2 and not rows.get_column("matched").sum():
         return not_enough_data(QUESTION, f"{rows.height} requests have been matched.", "Record at least 2 requests; the first one has nothing to reuse.")
     rows = rows.with_columns(
         pl.when(pl.col("reason") == "evicted").then(pl.col("left")).otherwise(pl.col("matched") - pl.col("cached")).alias("lost"),
@@ -56,17 +78,45 @@ def why_not_reused(recording: Recording) -> Finding:
         "worst_request_left_tokens": worst.get("left"),
         "limiting_layer": worst.get("limiting_layer") or "",
     }
+    point = ""
+    if verdict in LIMITED:
+        point = _restore_point(recording, rows, worst, numbers)
+    freed = int(rows.get_column("warnings").list.eval(pl.element().str.contains(FREE_ALL, literal=True)).list.any().fill_null(value=False).sum())
+    if freed:
+        numbers["requests_that_freed_all_caches"] = freed
     return Finding(
         question=QUESTION,
         verdict=verdict,
         summary=_SUMMARIES[verdict].format(**numbers)
+        + point
         + (_how_many(counts[verdict], numbers) if verdict in LOSSES else "")
+        + (_FREED if freed else "")
         + f" Over all requests {numbers['cached_tokens']} of {numbers['prompt_tokens']} prompt tokens were cached.",
         numbers=numbers,
-        confidence="low" if recording.damaged else "high",
+        confidence="low" if recording.damaged else "high" if recording.manifest.source in OWN else "medium",
         evidence=(Evidence("requests", tuple(decisive.head(MOST_ROWS).select(_COLUMNS).to_dicts())),),
         refuted_by=_REFUTED_BY[verdict],
     )
+
+
+def _restore_point(recording: Recording, rows: pl.DataFrame, worst: dict[str, Any], numbers: dict[str, Number]) -> str:
+    """Add the restore points of the request that lost most to the numbers, and return them in words."""
+    policy = policy_of(recording)
+    earlier = rows.filter(pl.col("request") < worst["request"]).tail(MOST_EARLIER).select("tokens", "matched", "generated").to_dicts()
+    point = restore_point(worst, earlier, shape_of(recording), policy)
+    numbers["limiting_layer"] = point.layers
+    numbers |= {
+        "restore_point_used_tokens": point.used,
+        "restore_point_used_is": point.used_is,
+        "restore_point_that_would_have_helped_tokens": point.helps,
+        "restore_point_that_would_have_helped_is": point.helps_is,
+        "spared_at_most_tokens": point.spared,
+        "look_ahead_tokens": point.look_ahead,
+    }
+    if point.refused_at is not None:
+        numbers["refused_at_tokens"] = point.refused_at
+    whose = "" if worst.get("limiting_layer") else f" Layers of kind {point.layers} can be restored only at such a point." if point.layers else ""
+    return f" {words(point, policy)}{whose}"
 
 
 def _how_many(count: int, numbers: dict[str, Number]) -> str:
@@ -88,7 +138,7 @@ _SUMMARIES = {
         "{worst_request_left_tokens} tokens were left to evaluate."
     ),
     "refused_by_layer": (
-        "Request {worst_request} matched {worst_request_matched_tokens} tokens, but a {limiting_layer} layer refused the restore at "
+        "Request {worst_request} matched {worst_request_matched_tokens} tokens, but a {limiting_layer} layer refused the restore, which left "
         "{worst_request_cached_tokens}; {worst_request_left_tokens} tokens were left to evaluate."
     ),
 }

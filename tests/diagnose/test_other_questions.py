@@ -154,8 +154,8 @@ def test_findings_are_json_and_text_and_answer_by_question(recording: Make) -> N
         assert finding.verdict in str(findings)
         assert finding.confidence in ("high", "medium", "low")
     assert findings.about("why_not_reused").question == "why_not_reused"
-    with pytest.raises(BadValue, match="why_slow"):
-        findings.about("why_slow")
+    with pytest.raises(BadValue, match="why_so_blue"):
+        findings.about("why_so_blue")
 
 
 def test_the_package_can_be_called_like_its_function(recording: Make) -> None:

@@ -1,5 +1,6 @@
 """The figures a server's loaded model is seen to take, request by request, cut where its runner began anew.
 
+Of several models that were loaded at once the one that most figures are of is taken. A model that was unloaded when idle begins anew, too.
 Invariant: every place holds the last figure read after that request and before the next; all arrays have the shape (requests,).
 """
 
@@ -12,13 +13,23 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from kvlab.diagnose.known import models_listed
 from kvlab.diagnose.outside.requests_told import Told
 from kvlab.diagnose.trend import Values
-from kvlab.events import RunnerChanged
+from kvlab.events import Listed, RunnerChanged
 from kvlab.recording import Recording
 
-GAUGES = ("size_vram", "size", "active", "footprint", "rss")
+GAUGES = ("size_vram", "size", "reported", "resident", "active", "footprint", "rss")
 """What stands for the bytes of a loaded model, the surest first: what the server says, then what the system says of its process."""
+
+TOLD_BY_SERVER = ("size_vram", "size")
+"""Gauges whose label is the model's name."""
+
+DIFFERENCE = "delta"
+"""The label of a table's differences, which are no figures of their own."""
+
+RUNNER = "runner"
+"""The label of figures of the process that holds a model, where a source tells it from the server that started it."""
 
 ANEW = ("starting", "unloaded")
 """States of a runner after which it holds nothing of before."""
@@ -48,13 +59,33 @@ class Seen:
 
 def series_seen(recording: Recording) -> tuple[Seen, ...]:
     """Return the series of the gauge that most requests have a figure of, a part for each runner, the longest first; () when there is none."""
-    observed = recording.observed.filter(pl.col("value").is_not_null())
-    best = max((_joined(recording, observed.filter(pl.col("gauge") == gauge)) for gauge in GAUGES), key=len, default=None)
+    best = max((_joined(recording, figures_of(recording, gauge)) for gauge in GAUGES), key=len, default=None)
     if best is None or not len(best):
         return ()
     gauge = str(best["gauge"][0])
     parts = _cut(best["request"].to_numpy(), _restarts(recording))
     return tuple(sorted((_seen(best[part], gauge) for part in parts), key=len, reverse=True))
+
+
+def figures_of(recording: Recording, gauge: str) -> pl.DataFrame:
+    """Return the bytes that were read of a gauge: seq, request, gauge, value and step; of several models loaded at once only those of one.
+
+    `active` is also what a log's records of the allocator tell, with its pool, since that is what a server reports.
+    """
+    rows = recording.observed.filter((pl.col("gauge") == gauge) & pl.col("value").is_not_null() & (pl.col("label") != DIFFERENCE))
+    if gauge in TOLD_BY_SERVER and len(models_listed(recording)) > 1 and rows.height:
+        rows = rows.filter(pl.col("label") == rows.get_column("label").mode().sort()[0])
+    if rows.get_column("label").is_in([RUNNER]).any():
+        # the process that holds the model, not the server that started it
+        rows = rows.filter(pl.col("label") == RUNNER)
+    rows = rows.select("seq", "t", "request", "gauge", "value", "step")
+    if gauge == "active" and not rows.height:
+        read = recording.requests.filter(pl.col("active").is_not_null())
+        held = (pl.col("active") + pl.col("pool").fill_null(0)).alias("value")
+        rows = read.select(
+            pl.col("request").alias("seq"), pl.lit(0.0).alias("t"), "request", pl.lit(gauge).alias("gauge"), held, pl.lit(None, pl.Int64).alias("step")
+        )
+    return rows
 
 
 def _joined(recording: Recording, rows: pl.DataFrame) -> pl.DataFrame:
@@ -65,10 +96,13 @@ def _joined(recording: Recording, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _restarts(recording: Recording) -> list[int]:
     """Return the requests after which a runner held nothing any more."""
-    events = recording.events.filter(pl.col("kind") == RunnerChanged.kind)
-    if not events.height:
-        return []
-    return [int(request) for request in events.filter(pl.col("state").is_in(ANEW))["request"].unique().sort()]
+    kinds = pl.col("kind")
+    gone = (kinds == RunnerChanged.kind) & pl.col("state").is_in(ANEW) | (kinds == Listed.kind) & (pl.col("count") == 0)
+    # between two requests an event has no number: the last request before it is meant; a runner that starts in a request answers it
+    number = pl.col("request").replace(0, None)
+    after = pl.when((pl.col("state") == "starting") & (pl.col("request") > 0)).then(number - 1).otherwise(number.forward_fill().fill_null(0))
+    events = recording.events.with_columns(after.alias("after"))
+    return [int(request) for request in events.filter(gone.fill_null(value=False))["after"].unique().sort()]
 
 
 def _cut(requests: Sequence[int] | np.ndarray, restarts: list[int]) -> list[slice]:

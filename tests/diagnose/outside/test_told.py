@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kvlab.diagnose.outside import Seen, Told, judged, requests_of, series_seen
-from kvlab.events import Observed, RequestBegan, RequestClosed, RunnerChanged
+from kvlab.events import Event, Observed, RequestBegan, RequestClosed, RunnerChanged
 from kvlab.lab.shapes import read_shape
 from kvlab.lab.twin import Twin
 from kvlab.policy import Policy
@@ -34,7 +34,7 @@ def recorded(sizes: list[int], restart_after: int | None = None) -> Recording:
     recorder = Recorder(Manifest.now(model="m", source="ollama"))
     seq = 0
     for number, size in enumerate(sizes, start=1):
-        events = [RequestBegan(tokens=10), RequestClosed(generated=1), Observed(gauge="size", observed=size, step=1)]
+        events: list[Event] = [RequestBegan(tokens=10), RequestClosed(generated=1), Observed(gauge="size", observed=size, step=1)]
         if restart_after == number:
             events.append(RunnerChanged(state="unloaded"))
         for event in events:

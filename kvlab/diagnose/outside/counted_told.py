@@ -1,0 +1,106 @@
+"""The verdict on counted bytes that a log's trie dumps or a table tell, request by request, under the budget of the server's rules.
+
+What the cache counts is known here, what it holds beside that is not: a leak beside the count cannot be seen.
+A table of two arms (before and after a change) is judged arm by arm, and the graver verdict is the finding's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from kvlab.diagnose.budget_or_leak import LEAST_REQUESTS, QUESTION, REFUTED_BY, verdict_of
+from kvlab.diagnose.filling import filling
+from kvlab.diagnose.finding import Evidence, Finding, Number
+from kvlab.diagnose.known import policy_of, policy_told
+from kvlab.diagnose.series import Series, evicted_in
+from kvlab.diagnose.trend import NONE, Values
+from kvlab.recording import Recording
+from kvlab.units import binary
+
+GRAVEST = ("over_budget_by_design", "budget", "budget_filling", "no_growth")
+
+
+def counted_told(recording: Recording) -> Finding | None:
+    """Return the verdict on counted bytes; None when fewer than `LEAST_REQUESTS` requests have them."""
+    found = [_judged(recording, arm, rows) for arm, rows in _arms(recording).items() if rows.height >= LEAST_REQUESTS]
+    return min(found, key=lambda finding: GRAVEST.index(finding.verdict), default=None)
+
+
+def _arms(recording: Recording) -> dict[str, pl.DataFrame]:
+    read = recording.requests.filter(pl.col("counted").is_not_null()).select("request", pl.col("counted").alias("value"))
+    if read.height:
+        return {"": read}
+    told = recording.observed.filter((pl.col("gauge") == "paged_out") & pl.col("value").is_not_null() & (pl.col("request") > 0))
+    arms = told.get_column("label").unique(maintain_order=True)
+    return {str(arm): told.filter(pl.col("label") == arm).select("request", "value").unique("request", keep="last").sort("request") for arm in arms}
+
+
+def _judged(recording: Recording, arm: str, rows: pl.DataFrame) -> Finding:
+    budget = policy_of(recording).budget_bytes
+    data = _series(recording, rows, budget)
+    fill = filling(data)
+    verdict = verdict_of(data, fill, (NONE, False))
+    counted = data.counted
+    left = None if fill.reached is not None else fill.requests_until_full(max(0.0, float(budget - counted[-1])))
+    numbers: dict[str, Number] = {
+        "requests": len(data),
+        "arm": arm,
+        "budget_bytes": budget,
+        "counted_bytes": round(float(counted[-1])),
+        "largest_counted_bytes": round(float(counted.max())),
+        "over_budget_bytes": round(max(0.0, float(counted[-1]) - budget)),
+        "growth_bytes_per_request": round(fill.growth.value),
+        "evicting_requests": len(data.evicted_in),
+        "requests_until_full": left,
+        "unexplained_slope_bytes_per_request": None,
+    }
+    places = sorted({0, len(data) // 2, len(data) - 1})
+    return Finding(
+        question=QUESTION,
+        verdict=verdict,
+        summary=(f"{arm.capitalize()}: " if arm else "") + _WORDS[verdict].format(**_words(numbers)) + _ASSUMED[policy_told(recording) is None],
+        numbers=numbers,
+        confidence="medium" if len(data) >= 10 and policy_told(recording) is not None else "low",
+        evidence=(Evidence("requests", tuple(rows.gather(places).rename({"value": "counted"}).to_dicts())),),
+        refuted_by=REFUTED_BY[verdict],
+    )
+
+
+def _series(recording: Recording, rows: pl.DataFrame, budget: int) -> Series:
+    counted = rows.get_column("value").cast(pl.Float64).to_numpy()
+    none: Values = np.zeros(len(counted))
+    return Series(
+        request=rows.get_column("request").cast(pl.Float64).to_numpy(),
+        counted=counted,
+        live=none,
+        snapshots=counted,
+        unattributed=none,
+        retained=counted,
+        active=counted,
+        budget=np.full(len(counted), float(budget)),
+        predicted_counted=None,
+        predicted_live=None,
+        evicted_in=evicted_in(recording),
+        counts_live=False,
+        from_twin=False,
+    )
+
+
+def _words(numbers: dict[str, Number]) -> dict[str, str]:
+    return {name: binary(value) if "bytes" in name and isinstance(value, int | float) else str(value) for name, value in numbers.items()}
+
+
+_WORDS = {
+    "over_budget_by_design": (
+        "the cache counts {counted_bytes}, {over_budget_bytes} above its budget of {budget_bytes}, and this grows. Rules that exempt the active path from "
+        "eviction (protect=active_path, Ollama up to 0.34) do that in one long conversation: every turn stores whole states that nothing may evict."
+    ),
+    "budget": "what the cache counts stops at the budget: {counted_bytes} of {budget_bytes}.",
+    "budget_filling": "the cache counts {counted_bytes} of a budget of {budget_bytes}, {growth_bytes_per_request} more per request.",
+    "no_growth": "the cache counts {counted_bytes} and that no longer grows.",
+}
+_ASSUMED = (
+    " Bytes beside the count were not read.",
+    " The budget is Ollama's 8 GiB, which is assumed: no version is told. Bytes beside the count were not read.",
+)

@@ -1,0 +1,208 @@
+"""The verdict on bytes of a model by request or by time alone: nothing is told of what the requests matched, or the model's shape is not known.
+
+Only the height and the end of the growth can be judged, so confidence is never high:
+
+- `budget`: it stops, about a budget above where it began. `no_growth`: it stops elsewhere, or never began.
+- `budget_filling`: it goes on, and what has grown still fits a budget. A leak of the same rate looks the same until then.
+- `leak`: it goes on past the budget, under rules that are told and let nothing pass it. Where rules are not told or exempt the active path,
+  `not_enough_data`: one long conversation may lawfully do the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
+from kvlab.diagnose.known import policy_of, policy_told, shape_of
+from kvlab.diagnose.outside.series_seen import GAUGES, figures_of
+from kvlab.diagnose.trend import Slope, Values, theil_sen
+from kvlab.policy import Policy
+from kvlab.recording import Recording
+from kvlab.units import GB, MIB, binary
+
+QUESTION = "budget_or_leak"
+
+LEAST_FIGURES = 4
+"""Figures below which neither a slope nor an end of it shows."""
+
+LEVEL = 128 * MIB
+"""Bytes by which figures of one level differ, beside the step of their print."""
+
+END = 1 / 3
+"""The share of the requests for which growth must have stopped."""
+
+NEAR = 0.15
+"""The share of the budget by which a plateau may miss it: live buffers above it, branches that did not fit below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """Figures along requests, or along seconds where none are numbered."""
+
+    along: str
+    gauge: str
+    x: Values
+    y: Values
+    step: int
+
+
+def size_alone(recording: Recording) -> Finding | None:
+    """Judge the figures alone; None when there are none."""
+    data = _figures(recording)
+    if data is None:
+        return None
+    if len(data.x) < LEAST_FIGURES:
+        told = ", ".join(_print(value, data.step) for value in data.y)
+        lacks = f"{len(data.x)} figure{'s have' if len(data.x) > 1 else ' has'} no trend: {data.gauge} {told}."
+        return not_enough_data(QUESTION, lacks, "Record /api/ps after each of 15 requests, and the server's log beside it: kvlab probe does both.")
+    policy = policy_of(recording)
+    budget, level = policy.budget_bytes, max(LEVEL, data.step)
+    grown = float(data.y[-1] - data.y[0])
+    since = _level_since(data, level)
+    slope = theil_sen(data.x[: since + 1] if since >= LEAST_FIGURES - 1 else data.x, data.y[: since + 1] if since >= LEAST_FIGURES - 1 else data.y)
+    slack = NEAR * budget + data.step
+    told = _outcome(recording, policy, grown, since, data, level, slack)
+    numbers = _numbers(data, budget, grown, since, slope)
+    if told == "not_enough_data":
+        return _passed(numbers, data)
+    near = told == "budget" and float(data.x[-1] - data.x[since]) >= (data.x[-1] - data.x[0]) / 2
+    return Finding(
+        question=QUESTION,
+        verdict=told,
+        summary=_SUMMARIES[told].format(**_words(numbers)) + _ASSUMED[policy_told(recording) is None],
+        numbers=numbers,
+        confidence="medium" if near or (told == "no_growth" and len(data.x) >= 10) else "low",
+        evidence=(_evidence(data),),
+        refuted_by=_REFUTED_BY[told],
+    )
+
+
+def _figures(recording: Recording) -> _Alone | None:
+    every = [(gauge, rows) for gauge in GAUGES if (rows := figures_of(recording, gauge)).height]
+    best: _Alone | None = None
+    for gauge, rows in every:
+        for along in ("request", "t"):
+            read = rows.sort("seq").unique(along, keep="last", maintain_order=True).sort(along)
+            # a table's row 0 is the load; the looks of a probe outside requests are as many as it took
+            if read.height > (len(best.x) if best else 0) + (along == "t"):
+                step = int(read.get_column("step").fill_null(1).max() or 1)  # pyright: ignore[reportArgumentType]
+                x, y = (read.get_column(name).cast(pl.Float64).to_numpy() for name in (along, "value"))
+                best = _Alone("request" if along == "request" else "second", gauge, x, y, step)
+    if (best is None or len(best.x) < LEAST_FIGURES) and every:
+        gauge, rows = max(every, key=lambda one: one[1].height)
+        if rows.height > (len(best.x) if best else 0):
+            # neither requests nor moments are told: the order in which they stand
+            step = int(rows.get_column("step").fill_null(1).max() or 1)  # pyright: ignore[reportArgumentType]
+            best = _Alone("figure", gauge, np.arange(float(rows.height)), rows.get_column("value").cast(pl.Float64).to_numpy(), step)
+    return best
+
+
+def _level_since(data: _Alone, level: float) -> int:
+    """Return the place from which all later figures stay within `level` of the last one, when that is long enough; else the last place."""
+    off = np.flatnonzero(np.abs(data.y - data.y[-1]) > level)
+    since = int(off[-1]) + 1 if len(off) else 0
+    long_enough = data.x[-1] - data.x[since] >= END * (data.x[-1] - data.x[0])
+    return since if long_enough and since < len(data.x) - 1 else len(data.x) - 1
+
+
+def _outcome(recording: Recording, policy: Policy, grown: float, since: int, data: _Alone, level: float, slack: float) -> str:
+    if since < len(data.x) - 1:
+        return "budget" if grown > level and abs(grown - policy.budget_bytes) <= slack else "no_growth"
+    if grown <= level:
+        return "no_growth"
+    live = _live_at_most(recording)
+    if grown <= policy.budget_bytes + slack + live:
+        return "budget_filling"
+    known = policy_told(recording)
+    after = data.y - data.y[0] > policy.budget_bytes + slack + live
+    goes_on = int(after.sum()) >= LEAST_FIGURES and theil_sen(data.x[after], data.y[after]).low > 0
+    lawful_path = known is None or known.protect == "active_path" or live == 0
+    return "leak" if goes_on and not lawful_path else "not_enough_data"
+
+
+def _live_at_most(recording: Recording) -> float:
+    """Return what live buffers may add: those of a full context; 0 when shape or context is not known."""
+    shape = shape_of(recording)
+    contexts = recording.events.get_column("context").drop_nulls()
+    context = int(contexts.max()) if len(contexts) else 0  # pyright: ignore[reportArgumentType]
+    return float((shape.bytes_per_token * (context or shape.context)) if shape is not None else 0)
+
+
+def _numbers(data: _Alone, budget: int, grown: float, since: int, slope: Slope) -> dict[str, Number]:
+    stopped = since < len(data.x) - 1
+    left = budget - grown
+    return {
+        "figures": len(data.x),
+        "gauge": data.gauge,
+        "step_bytes": data.step,
+        "first_bytes": round(float(data.y[0])),
+        "last_bytes": round(float(data.y[-1])),
+        "growth_bytes": round(grown),
+        f"growth_bytes_per_{data.along}": round(slope.value),
+        "budget_bytes": budget,
+        "predicted_plateau_bytes": round(float(data.y[0]) + budget),
+        f"plateau_since_{data.along}": round(float(data.x[since])) if stopped else None,
+        f"{data.along}s_until_full": math.floor(left / slope.value) if not stopped and slope.value > 0 and left > 0 else None,
+        "past_budget_bytes": round(max(0.0, grown - budget)),
+    }
+
+
+def _passed(numbers: dict[str, Number], data: _Alone) -> Finding:
+    lacks = (
+        f"{data.gauge} grew by {binary(data.y[-1] - data.y[0])} and goes on, past the {binary(float(str(numbers['budget_bytes'])))} of a snapshot "
+        "budget: that alone does not explain it. One long conversation under rules that exempt the active "
+        "path (Ollama up to 0.34), long live buffers and a leak look alike here."
+    )
+    record = "Record the server's log beside it (total, matched, cached), and name the model with --shape."
+    finding = not_enough_data(QUESTION, lacks, record)
+    return Finding(
+        QUESTION, finding.verdict, finding.summary, numbers, "low", (_evidence(data),), "the server's log, whose twin says what a lawful cache holds"
+    )
+
+
+def _print(count: float, step: int) -> str:
+    """Return bytes in the units of their print, so that a reader finds his own figures again."""
+    return f"{count / GB:.1f} GB" if step >= GB // 100 and step % 1000 == 0 else binary(count)
+
+
+def _evidence(data: _Alone) -> Evidence:
+    places = sorted({0, 1, len(data.x) // 2, len(data.x) - 2, len(data.x) - 1})
+    return Evidence("observed", tuple({data.along: float(data.x[at]), data.gauge: round(float(data.y[at]))} for at in places))
+
+
+def _words(numbers: dict[str, Number]) -> dict[str, str]:
+    step = int(str(numbers["step_bytes"]))
+    words = {name: _print(value, step) if "bytes" in name and isinstance(value, int | float) else str(value) for name, value in numbers.items()}
+    words["budget_bytes"] = binary(int(str(numbers["budget_bytes"])))
+    along = next(name.removeprefix("growth_bytes_per_") for name in numbers if name.startswith("growth_bytes_per_"))
+    left = numbers[f"{along}s_until_full"]
+    return words | {
+        "rate": f"{words[f'growth_bytes_per_{along}']} per {along}",
+        "since": f"{along} {words[f'plateau_since_{along}']}" if numbers[f"plateau_since_{along}"] is not None else f"the last {along}",
+        "left": f" It is full after about {left} more {along}s." if left is not None else "",
+    }
+
+
+_SUMMARIES = {
+    "budget": (
+        "{gauge} grew by {growth_bytes} ({rate}) and has stayed there since {since}: the growth is a budget of {budget_bytes} that "
+        "filled, on top of {first_bytes}."
+    ),
+    "budget_filling": (
+        "{gauge} grew by {growth_bytes} ({rate}), which a budget of {budget_bytes} still explains: expected plateau {predicted_plateau_bytes}.{left} "
+        "A leak of the same rate looks the same until then."
+    ),
+    "no_growth": "{gauge} went from {first_bytes} to {last_bytes} and no longer grows since {since}.",
+    "leak": "{gauge} grew by {growth_bytes} and goes on, {past_budget_bytes} past a budget of {budget_bytes} that these rules do not let anything pass.",
+}
+_ASSUMED = (" The requests' matches are not told.", " The requests' matches and the server's version are not told; Ollama's budget is assumed.")
+_REFUTED_BY = {
+    "budget": "further requests that lift it past the plateau, or a smaller budget that does not lower it",
+    "budget_filling": "growth that goes on past the expected plateau",
+    "no_growth": "growth during further requests of the same kind",
+    "leak": "the server's log, when the twin of its requests holds as much",
+}

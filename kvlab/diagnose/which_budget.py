@@ -1,0 +1,104 @@
+"""Question 7: which budget for this machine? What the recording says of the one it ran under.
+
+- `budget_larger_than_machine`: weights + a full budget + live buffers are more than the machine has, or it swaps while the budget fills.
+- `thrash`: what eviction took was asked for again: of the tokens that later requests shared, more were lost to eviction than were restored.
+- `budget_filling`: neither: it fills, or is full, and what is asked for again is still there.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_enough_data
+from kvlab.diagnose.room import Room, room
+from kvlab.events import Evicted
+from kvlab.recording import Recording
+from kvlab.units import GB, binary
+
+QUESTION = "which_budget"
+
+SWAPPED = GB
+"""Swap in use from which on a machine counts as too small for what it holds."""
+
+GROWN_OVER = GB
+"""Growth of swap during a recording that says so too."""
+
+
+def which_budget(recording: Recording) -> Finding:
+    """Answer whether the budget suits the machine and the requests."""
+    found = room(recording)
+    lost, cached, evictions = _lost(recording)
+    plateau = None if found.base is None else found.base + found.budget + (found.live_left or 0)
+    numbers: dict[str, Number] = {
+        "budget_bytes": found.budget,
+        "weights_bytes": found.base,
+        "full_bytes": plateau,
+        "machine_bytes": found.total,
+        "held_bytes": found.held,
+        "available_bytes": found.available,
+        "swap_used_bytes": found.swap,
+        "evictions": evictions,
+        "lost_to_eviction_tokens_at_most": lost,
+        "cached_tokens": cached,
+        "largest_budget_bytes": _largest(found),
+    }
+    swap_grown = _swap_grown(recording)
+    too_large = (plateau is not None and found.total is not None and plateau > found.total) or (
+        found.available is not None and found.held is not None and found.budget_left > found.available
+    )
+    if too_large or swap_grown > GROWN_OVER:
+        return _finding("budget_larger_than_machine", _large(found, plateau, swap_grown), numbers, "medium" if too_large and found.total else "low")
+    if lost > cached and evictions:
+        words = f"{evictions} evictions: later requests lost up to {lost} tokens to them and restored {cached}. A larger budget, or another order of eviction."
+        return _finding("thrash", words, numbers, "medium")
+    read = recording.requests.get_column("counted").drop_nulls()
+    if not len(read) and found.total is None and found.available is None:
+        record = "Record the machine's bytes and what the cache counts: kvlab probe, and the server's log at OLLAMA_DEBUG=2."
+        return not_enough_data(QUESTION, "Neither what the cache counts nor what the machine has is told.", record)
+    fits = "" if found.total is None else f" Full it takes {binary(plateau)} of the machine's {binary(found.total)}." if plateau is not None else ""
+    words = f"The budget of {binary(found.budget)} is not in the way: {evictions} evictions, up to {lost} tokens lost to them, {cached} restored.{fits}"
+    return _finding("budget_filling", words, numbers, "medium" if len(read) else "low")
+
+
+def _lost(recording: Recording) -> tuple[int, int, int]:
+    """Return tokens that requests lost to eviction at most, tokens that were restored, and how many nodes were evicted."""
+    rows = recording.requests
+    gone = rows.filter(pl.col("reason") == "evicted")
+    evictions = recording.events.filter((pl.col("kind") == Evicted.kind) & pl.col("source").ne_missing("twin")).height
+    return int(gone.get_column("left").sum() or 0), int(rows.get_column("cached").sum() or 0), evictions
+
+
+def _swap_grown(recording: Recording) -> int:
+    swap = recording.observed.filter(pl.col("gauge") == "swap_used").get_column("value").drop_nulls()
+    return int(swap[-1] - swap[0]) if len(swap) > 1 else 0
+
+
+def _largest(found: Room) -> int | None:
+    """Return the largest budget that leaves room for weights, live buffers and a prefill's moment; None when the machine is not known."""
+    if found.total is None or found.base is None:
+        return None
+    return max(0, found.total - found.base - (found.live_left or 0) - (found.transient or 0))
+
+
+def _large(found: Room, plateau: int | None, swap_grown: int) -> str:
+    parts = [f"Weights, live buffers and a full budget of {binary(found.budget)} are {binary(plateau)}"] if plateau is not None else []
+    parts += [f"the machine has {binary(found.total)}"] if found.total is not None else []
+    parts += [f"{binary(found.available)} are available, {binary(found.budget_left)} of the budget are still to come"] if found.available is not None else []
+    parts += [f"swap grew by {binary(swap_grown)} meanwhile"] if swap_grown > GROWN_OVER else []
+    largest = _largest(found)
+    advice = f" The largest budget that leaves room is about {binary(largest)}, before other programs." if largest is not None else ""
+    words = "; ".join(parts)
+    return (
+        f"{words[0].upper()}{words[1:]}.{advice} Where the budget is fixed (Ollama's 8 GiB has no setting), a smaller model or unloading between jobs remains."
+    )
+
+
+def _finding(verdict: str, summary: str, numbers: dict[str, Number], confidence: Confidence) -> Finding:
+    return Finding(QUESTION, verdict, summary, numbers, confidence, (Evidence("observed", (dict(numbers),)),), _REFUTED_BY[verdict])
+
+
+_REFUTED_BY = {
+    "budget_larger_than_machine": "a full budget and a full context on this machine without swapping",
+    "thrash": "the same requests losing as much under a budget twice as large",
+    "budget_filling": "requests that lose more to eviction than they restore, or swapping while the budget fills",
+}
