@@ -1,4 +1,4 @@
-"""The Jupyter extension: `%load_ext kvlab` turns on kvlab's theme and Altair's offline widgets.
+"""The Jupyter extension: `%load_ext kvlab` turns on kvlab's theme, Altair's offline widgets, trees of live objects and `%%kvlab_trace`.
 
 Importing kvlab changes nothing global; this is where the change happens, and `%unload_ext kvlab` takes it back.
 """
@@ -9,16 +9,22 @@ from typing import Any
 
 
 def load_ipython_extension(ip: Any) -> None:
-    """Turn on the theme and the offline widgets; IPython calls this for `%load_ext kvlab`. `ip` is its shell, left as it is."""
-    del ip
+    """Turn it on; IPython calls this for `%load_ext kvlab`. `ip` is its shell; None turns on theme and widgets only."""
     from kvlab.views import live
 
     live.turn_on()
+    if ip is not None:
+        from kvlab.views.magic import turn_on
+
+        turn_on(ip)
 
 
 def unload_ipython_extension(ip: Any) -> None:
-    """Turn them off again; IPython calls this for `%unload_ext kvlab`."""
-    del ip
+    """Turn it off again; IPython calls this for `%unload_ext kvlab`."""
     from kvlab.views import live
 
     live.turn_off()
+    if ip is not None:
+        from kvlab.views.magic import turn_off
+
+        turn_off(ip)

@@ -1,0 +1,70 @@
+"""What `%load_ext kvlab` adds to IPython's shell: the magic `%%kvlab_trace`, and trees for objects that have no view of their own."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from kvlab.errors import BadValue
+from kvlab.lab.source import Source
+from kvlab.views.dashboard.widget import dashboard
+from kvlab.views.object_tree import SHOWN, tree, tree_html, tree_text
+from kvlab.views.tracing import tracing
+
+MAGIC = "kvlab_trace"
+TRACE = "kvlab_recording"
+"""The variable that holds what the last traced cell did, unless the magic names another."""
+
+
+def turn_on(ip: Any) -> None:
+    """Add the magic and the trees to the shell `ip`."""
+
+    def trace(line: str, cell: str) -> None:
+        kvlab_trace(ip, line, cell)
+
+    ip.register_magic_function(trace, "cell", MAGIC)
+    formatter = ip.display_formatter.mimebundle_formatter
+    for name in SHOWN:
+        module, _, kind = name.rpartition(".")
+        formatter.for_type_by_name(module, kind, _bundle)
+
+
+def turn_off(ip: Any) -> None:
+    """Take them away again."""
+    ip.magics_manager.magics["cell"].pop(MAGIC, None)
+    formatter = ip.display_formatter.mimebundle_formatter
+    for name in SHOWN:
+        module, _, kind = name.rpartition(".")
+        # a class that was shown has moved from the names to the types
+        formatter.deferred_printers.pop((module, kind), None)
+        found = getattr(import_module(module), kind)
+        formatter.type_printers.pop(found, None)
+
+
+def kvlab_trace(ip: Any, line: str, cell: str) -> None:
+    """Run a cell, record what the named lab or twin does in it, and show the dashboard below: `%%kvlab_trace lab` or `%%kvlab_trace lab name`.
+
+    The recording is kept in `name`, or in `kvlab_recording`.
+
+    Raises:
+        BadValue: the line names no lab or twin.
+    """
+    name, _, kept = line.partition(" ")
+    source = ip.user_ns.get(name.strip())
+    if not isinstance(source, Source):
+        raise BadValue(f"%%{MAGIC} {line}".rstrip(), "the magic needs the name of a lab or a twin", f"write for example %%{MAGIC} lab")
+    with tracing(source) as traced:
+        ran = ip.run_cell(cell)
+    ran.raise_error()
+    if not traced.events:
+        print(f"%%{MAGIC}: {name} ran nothing in this cell")  # noqa: T201  # the answer of a magic
+        return
+    recording = traced.recording()
+    ip.user_ns[kept.strip() or TRACE] = recording
+    import_module("IPython.display").display(dashboard(recording))
+
+
+def _bundle(obj: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    del include, exclude
+    part = tree(obj)
+    return {"text/plain": repr(obj)} if part is None else {"text/plain": tree_text(part), "text/html": tree_html(part)}
