@@ -25,10 +25,11 @@ LONGEST = 64
 """Letters a figure has at most."""
 
 _NUMBER = r"[-+\u2212]?\d(?:[\d.,'\u00a0_]*\d)?"
-_FIGURE = re.compile(rf"({_NUMBER})\s*([^\W\d_][\w/%µμ]*|%)?")
+_FIGURE = re.compile(rf"({_NUMBER}(?:[eE][-+]?\d{{1,3}})?)(\s*)([^\W\d_][\w/%µμ]*|%)?")
 _DURATION = re.compile(r"([-+]?)((?:\d+(?:\.\d+)?(?:ns|us|µs|μs|ms|h|m|s))+)")
 _PIECE = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|h|m|s)")
 _DRESS = re.compile(r"^[\s~≈<>=*`]+|[\s*`]+$")
+_ATTACHED = frozenset({*UNITS, *SECONDS, "%", "x"})
 _GIGA = frozenset({"gb", "gib", "g", "tb", "tib", "t"})
 
 
@@ -58,7 +59,9 @@ def read_figure(text: str, unit: str = "") -> Figure | None:
         seconds = read_duration(bare)
         return None if seconds is None else Figure(None, seconds, "s", None)
     found = _FIGURE.fullmatch(bare)
-    return None if found is None else made(found[1], found[2] or unit)
+    if found is None or (found[3] and not found[2] and found[3].lower() not in _ATTACHED):
+        return None
+    return made(found[1], found[3] or unit)
 
 
 def made(number: str, unit: str) -> Figure | None:
@@ -73,10 +76,10 @@ def made(number: str, unit: str) -> Figure | None:
     if factor is None:
         seconds = SECONDS.get(unit.lower())
         return Figure(None, value if seconds is None else value * seconds, unit if seconds is None else "s", None)
-    count = int(plain) * factor if "." not in plain else round(value * factor)
+    count = int(plain) * factor if plain.lstrip("-").isdigit() else round(value * factor)
     if abs(count) > LARGEST:
         return None
-    decimals = len(plain.partition(".")[2])
+    decimals = len(plain.partition(".")[2].partition("e")[0])
     return Figure(count, None, unit, max(1, round(factor / 10**decimals)))
 
 
@@ -96,7 +99,7 @@ def read_duration(text: str) -> float | None:
 
 def _plain(number: str, unit: str) -> str | None:
     """Return a number with a point as its decimal sign and nothing between thousands; None when it cannot be read."""
-    text = re.sub(r"['\u00a0_]", "", number.replace("\u2212", "-")).lstrip("+")
+    text = re.sub(r"['\u00a0_]", "", number.replace("\u2212", "-").lower()).lstrip("+")
     comma, point = text.rfind(","), text.rfind(".")
     if comma >= 0 and point >= 0:
         # the later one is the decimal sign
@@ -105,7 +108,7 @@ def _plain(number: str, unit: str) -> str | None:
         text = text.replace(",", "") if _is_thousands(text, ",", unit) else text.replace(",", ".")
     elif text.count(".") > 1 or (point >= 0 and unit in {"b", "bytes", "kb", "kib", "k"} and _is_thousands(text, ".", unit)):
         text = text.replace(".", "")
-    return text if re.fullmatch(r"-?\d+(?:\.\d+)?", text) else None
+    return text if re.fullmatch(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?", text) else None
 
 
 def _is_thousands(text: str, sign: str, unit: str) -> bool:

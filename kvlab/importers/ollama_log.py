@@ -54,7 +54,7 @@ class OllamaLog:
         self.clock = Clock()
         self._requests = Requests(rows)
         self._runners = Runners(rows, self._requests)
-        self._loose = Loose(self.record, self.knows, rows, summary)
+        self._loose = Loose(self, rows, summary)
         self._table: dict[bytes, list[_Entry]] = {}
         self._dump: DumpReader | None = None
         self._told_nodes: int | None = None
@@ -97,7 +97,7 @@ class OllamaLog:
         first = summary.line
         for number, line in enumerate(lines, first + 1):
             at = line.find(mark) + size_of_mark
-            if at >= size_of_mark and not loose.partial:
+            if at >= size_of_mark and not loose.waits:
                 entries = table.get(line[at : at + 8])
                 if entries is not None:
                     entry = entries[0]
@@ -130,6 +130,12 @@ class OllamaLog:
         at = line.find(b"msg=") + 4
         return at >= 4 and any(line.startswith(entry.begin, at) for entry in self._table.get(line[at : at + 8], ()))
 
+    def may_become_known(self, line: bytes) -> bool:
+        """Return whether the message of such a record is known or the beginning of a known one; one that has no message yet may become any."""
+        at = line.find(b"msg=") + 4
+        text = line[at : at + 80]
+        return at < 4 or any(text.startswith(one.begin) or one.begin.startswith(text) for entries in self._table.values() for one in entries)
+
     def finish(self) -> None:
         """The file ends: close what is open and hand over the counts."""
         self._loose.finish()
@@ -144,7 +150,7 @@ class OllamaLog:
         for entry in entries or ():
             if line.startswith(entry.begin, at):
                 return self._known(entry, line, at)
-        if line[at : at + 1] == b'"' and line.find(b'"', at + 1) < 0:
+        if at == len(line) or (line[at : at + 1] == b'"' and line.find(b'"', at + 1) < 0):
             return False
         self._unknown(line, at)
         return True

@@ -108,6 +108,7 @@ class Runners:
         waiting = [root]
         while waiting:
             node = waiting.pop()
-            edges.add((node.start, node.end))
             waiting += node.children
+            if node.end:
+                edges.add((node.start, node.end))
         return max(reversed(self._alive), key=lambda runner: len(edges & runner.trie.edges()))

@@ -112,7 +112,7 @@ class Vmmap:
         if text.startswith("REGION TYPE"):
             self._in_table = True
             return KNOWN
-        if text.startswith(("MALLOC ZONE", "                                VIRTUAL")) or not self._in_table:
+        if text.lstrip().startswith(("MALLOC ZONE", "VIRTUAL")) or not self._in_table:
             # zones repeat what the regions hold; lines before the table name the program, the machine and the moment
             self._in_table = self._in_table and not text.startswith("MALLOC ZONE")
             return KNOWN

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
-from kvlab.importers.kinds import KINDS, recognise
+from kvlab.importers.kinds import KINDS, Importer, recognise
 from kvlab.importers.lines import blocks_of_lines, head
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
@@ -62,23 +62,12 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
         UnreadableInput: the file is of no known kind, or cannot be read.
     """
     file = Path(path).expanduser()
-    chosen = _kind_of(file, kind)
+    chosen = kind_of(file, kind)
     summary = Summary()
     recorder = Recorder(Manifest.now(model=UNKNOWN, origin={"file": file.name, "kind": chosen}, source=chosen), out=out)
     try:
         rows = Rows(recorder, chosen)
-        importer = KINDS[chosen].make(rows, summary)
-        try:
-            for lines in blocks_of_lines(file):
-                importer.lines(lines)
-            importer.finish()
-        except KvlabError as error:
-            raise _named(error, file.name) from None
-        rows.request = 0
-        for line_kind in summary.kinds.values():
-            rows.add("lines_counted", line_kind.name, line_kind.understood, line_kind.count, line_kind.line)
-        rows.flush()
-        _nothing_read(summary, file.name, chosen)
+        importer = read_into(rows, summary, file, chosen)
         recorder.manifest = dataclasses.replace(
             recorder.manifest,
             model=importer.model or UNKNOWN,
@@ -91,6 +80,27 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
         recorder.__exit__(type(error), error, None)
         raise
     return Imported(chosen, rows.requests, rows.seq, _Kept(summary, recorder))
+
+
+def read_into(rows: Rows, summary: Summary, file: Path, kind: str) -> Importer:
+    """Read a file of a known kind into rows, count its lines, and return what read it.
+
+    Raises:
+        UnreadableInput: it cannot be read, or nothing in it is of that kind.
+    """
+    importer = KINDS[kind].make(rows, summary)
+    try:
+        for lines in blocks_of_lines(file):
+            importer.lines(lines)
+        importer.finish()
+    except KvlabError as error:
+        raise _named(error, file.name) from None
+    rows.request = 0
+    for line_kind in summary.kinds.values():
+        rows.add("lines_counted", line_kind.name, line_kind.understood, line_kind.count, line_kind.line)
+    rows.flush()
+    _nothing_read(summary, file.name, kind)
+    return importer
 
 
 def read_ollama_log(path: str | Path) -> Recording:
@@ -111,7 +121,13 @@ def read_table(path: str | Path) -> Recording:
     return import_file(path, "table").recording
 
 
-def _kind_of(file: Path, kind: str | None) -> str:
+def kind_of(file: Path, kind: str | None) -> str:
+    """Return the kind of a file: the one given, else the one that is recognised.
+
+    Raises:
+        BadValue: the given kind is not known.
+        UnreadableInput: the file cannot be read, is empty, or is of no known kind.
+    """
     if kind is not None and kind not in KINDS:
         raise BadValue(what=f"no input is of kind {kind!r}", why=f"the kinds are {', '.join(KINDS)}", hint="name one of them, or leave it out")
     begin = head(file)

@@ -5,11 +5,11 @@ Invariants: `seq` counts from 0 without a gap; a value that is not known is None
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
-from kvlab.recording import SCHEMA, Recorder
+from kvlab.recording import SCHEMA
 
 MOST = 20_000
 """Rows that may wait."""
@@ -45,6 +45,14 @@ FIELDS: dict[str, tuple[str, ...]] = {
 """What an importer tells of each kind of event, in this order; the other fields are not known."""
 
 
+class Tables(Protocol):
+    """What takes tables of events: a Recorder."""
+
+    def write_table(self, table: pl.DataFrame) -> None:
+        """Store many events at once."""
+        ...
+
+
 class Rows:
     """Rows on their way into a recording.
 
@@ -57,7 +65,7 @@ class Rows:
 
     __slots__ = ("_recorder", "_source", "_waiting", "request", "requests", "seq", "t")
 
-    def __init__(self, recorder: Recorder, source: str) -> None:
+    def __init__(self, recorder: Tables, source: str) -> None:
         self._recorder = recorder
         self._source = source
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}

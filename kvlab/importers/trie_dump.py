@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from kvlab.importers.rows import Rows
 
-MOST_NODES = 200_000
+MOST_NODES = 50_000
 """Nodes of one dump that are read."""
 
 MOST_COMPARED = 2_500

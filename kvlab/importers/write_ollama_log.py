@@ -1,4 +1,4 @@
-"""A recording of ours as a log in the shape of Ollama's at level TRACE, for tools that read such logs, and to hold the importer against runs whose truth is known.
+"""A recording of ours as a log in the shape of Ollama's at level TRACE: for tools that read such logs, and to hold the importer against known runs.
 
 What such a log can carry, and so comes back: of a request tokens, matched, cached, left, generated, that it was cancelled, its peak, bytes
 counted, nodes and active bytes; captures, evictions, page ins and page outs; the trie and the sum of each node's snapshots as they stand at every

@@ -1,0 +1,260 @@
+"""Hostile and broken inputs: each is refused with words, or bounded. The fuzz mutates every fixture with a fixed seed."""
+
+from __future__ import annotations
+
+import random
+import resource
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from kvlab.errors import KvlabError
+from kvlab.importers import KINDS, Summary, import_file
+from kvlab.importers.figures import read_figure
+from kvlab.importers.read import kind_of, read_into
+from kvlab.importers.rows import Rows
+from kvlab.importers.trie_dump import MOST_NODES
+from kvlab.recording import Recording
+from kvlab.recording.columns import conform
+from tests.importers.read import FIXTURES, requests, rows
+from tests.recording.streams import manifest
+
+SEED = 20260921
+STAMP = "time=2026-08-21T10:00:00.005Z level=INFO source=prefix_cache.go:125 "
+
+
+def _log(folder: Path, *records: str) -> Path:
+    path = folder / "server.log"
+    path.write_text("".join(f"{STAMP}{record}\n" for record in records))
+    return path
+
+
+def test_huge_counts_are_not_taken(tmp_path: Path) -> None:
+    big = "9" * 40
+    imported = import_file(
+        _log(
+            tmp_path,
+            f'msg="cache hit" total={big} matched={big} cached={big} left=0',
+            'msg="cache hit" total=999999999999999999 matched=0 cached=0 left=999999999999999999',
+            f'msg="peak memory" size="{big} GiB"',
+            'msg="cache miss" total=7 matched=0 cached=0 left=7',
+            'msg="peak memory" size="99999999999 TiB"',
+        )
+    )
+    assert requests(imported.recording, "tokens", "peak") == [(999999999999999999, None), (7, None)]
+    assert imported.summary.total("not_understood") >= 1
+
+
+def test_figures_that_are_no_numbers(tmp_path: Path) -> None:
+    assert read_figure("NaN GB") is None
+    assert read_figure("inf") is None
+    assert read_figure("1e999") is None
+    assert read_figure("9" * 63) is not None
+    assert read_figure("9" * 65) is None
+    path = tmp_path / "t.csv"
+    path.write_text("request,size gb\n1,NaN\n2,18\nNaN,19\n2e9,3\n99999999999999,4\n")
+    imported = import_file(path)
+    assert rows(imported.recording, "observed", "request", "observed") == [(1, None), (2, 18 * 10**9)]
+    assert imported.summary.of("not_understood") == {"row whose figures do not fit its heading": 3}
+    for text in ('{"models":[{"name":"x","size":NaN}]}', '{"models":' + "[" * 100_000, '{"models":[{"size":1e400}]}'):
+        path = tmp_path / "ps.json"
+        path.write_text(text)
+        with pytest.raises(KvlabError) if "1e400" not in text else _nothing():
+            import_file(path, "api-ps")
+
+
+class _nothing:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+def test_a_dump_without_end_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    with path.open("w") as file:
+        file.write(f'{STAMP}msg="cache trie: [0,0) 0t 0s ago (active)"\n')
+        file.writelines(f'{STAMP}msg="  |-- [0,{end}) {end}t 0s ago"\n' for end in range(1, MOST_NODES + 5000))
+        file.write(f'{STAMP}msg="prefix cache active_tokens: 1, active_size: 1 B, paged_out: 1 B, trie: nodes=1000000000, snapshots=0"\n')
+        file.write(f'{STAMP}msg="cache trie: [0,0) 0t 0s ago (active)"\n')
+        file.writelines(f'{STAMP}msg="  |-- [0,{end}) {end}t 0s ago"\n' for end in range(2, MOST_NODES, 2))
+    rec = import_file(path).recording
+    assert rec.nodes.height == MOST_NODES
+    assert [message for (message,) in rows(rec, "warned", "message")] == [
+        f"a trie dump lists {MOST_NODES} of {MOST_NODES + 5000} nodes",
+        f"a trie dump lists {len(range(2, MOST_NODES, 2)) + 1} of 1000000000 nodes",
+    ]
+
+
+def test_a_dump_as_deep_as_it_is_long(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    deep = 3000
+    with path.open("w") as file:
+        for times in range(2):
+            file.write(f'{STAMP}msg="cache trie: [0,0) 0t 0s ago (active)"\n')
+            file.writelines(f'{STAMP}msg="  {"    " * level}`-- [{level},{level + 1}) 1t 0s ago"\n' for level in range(deep + times))
+    rec = import_file(path).recording
+    assert rec.nodes.height == deep + 2
+
+
+def test_what_does_not_fit_a_dump_is_told(tmp_path: Path) -> None:
+    imported = import_file(
+        _log(
+            tmp_path,
+            'msg="  `-- [0,5) 5t 0s ago"',
+            'msg="cache trie: [0,0) 0t 0s ago"',
+            'msg="  `-- [3,5) 2t 0s ago"',
+            'msg="  `-- [0,5) 4t 0s ago"',
+            'msg="          `-- [0,5) 5t 0s ago"',
+            'msg="  `-- [0,5) 5t 0s ago"',
+        )
+    )
+    assert imported.summary.of("not_understood") == {"nodes of a trie dump that do not fit": 4}
+    assert imported.recording.nodes.select("start", "end").rows() == [(0, 0), (0, 5)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs resource")
+def test_a_line_without_end_takes_little(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    with path.open("wb") as file:
+        file.write(f'{STAMP}msg="cache miss" total=7 matched=0 cached=0 left=7\n'.encode())
+        for _ in range(200):
+            file.write(b"x" * 1_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert import_file(path).summary.total() == 2
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 60_000 * (1024 if sys.platform == "darwin" else 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'msg="' + b"a=" * 30_000,
+        b"a=" * 30_000 + b"!",
+        b"[GIN] " + b"|" * 60_000,
+        b"panic: " + b"(" * 60_000,
+        b"\t" + b"(" * 60_000 + b".go",
+        b"total=1 " * 8_000,
+        b'runner.name=a runner.size="1" ' * 2_000,
+        b"time=" + b" " * 60_000,
+        b"|" * 60_000,
+        b"1 " * 30_000,
+        b"Unloaded " + b"x: freed=" * 6_000,
+        b"Memory: " * 8_000,
+        b" " * 60_000 + b"x",
+        b"time=1" + b" " * 280 + b"x",
+        b"1" + b"  " * 30_000 + b"2",
+        b"a  1K  1K  1K " * 4_000,
+        b'"' * 60_000,
+        b"\\" * 60_000,
+        b'msg="' + b"\\" * 60_000,
+        b"Pages " + b"a " * 30_000,
+    ],
+    ids=lambda line: line[:12].decode(),
+)
+def test_lines_that_would_make_a_pattern_slow(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"panic: before\n" + line + b"\n" + line + b"\nSwap Used: 1 GB\n" + line)
+    for kind in KINDS:
+        _only_words(path, kind)
+
+
+def _only_words(path: Path, kind: str | None) -> None:
+    try:
+        rec = import_file(path, kind).recording
+    except KvlabError:
+        return
+    assert rec.complete
+    rec.requests, rec.nodes, rec.spans, rec.bytes, rec.observed  # noqa: B018  folding must not fail either
+
+
+def _fixtures() -> list[bytes]:
+    return [path.read_bytes() for path in sorted(FIXTURES.rglob("*")) if path.is_file()]
+
+
+PIECES = [
+    b"\n",
+    b"\0",
+    b"\xff\xfe",
+    b'"',
+    b"=",
+    b"|",
+    b"9" * 30,
+    b"-",
+    b"NaN",
+    b"1e400",
+    b" GiB",
+    b"[0,0)",
+    b"(active)",
+    b"\\",
+    b"\xf0\x9f\x98\x80",
+    b"time=",
+    b" msg=",
+    b"]",
+    b"{",
+    b"\r",
+]
+
+
+def _mutated(rng: random.Random, sources: list[bytes]) -> bytes:
+    data = bytearray(rng.choice(sources))
+    for _ in range(rng.randint(1, 8)):
+        if not data:
+            break
+        at = rng.randrange(len(data))
+        match rng.randrange(6):
+            case 0:
+                data[at] = rng.randrange(256)
+            case 1:
+                del data[at : at + rng.randint(1, 40)]
+            case 2:
+                data[at:at] = rng.choice(PIECES)
+            case 3:
+                other = rng.choice(sources)
+                begin = rng.randrange(len(other))
+                data[at:at] = other[begin : begin + rng.randint(1, 300)]
+            case 4:
+                piece = bytes(data[at : at + rng.randint(1, 200)])
+                data[at:at] = piece * rng.randint(1, 5)
+            case _:
+                lines = bytes(data).split(b"\n")
+                rng.shuffle(lines)
+                data = bytearray(b"\n".join(lines))
+    return bytes(data)
+
+
+class _Sink:
+    def __init__(self) -> None:
+        self.tables: list[pl.DataFrame] = []
+
+    def write_table(self, table: pl.DataFrame) -> None:
+        self.tables.append(table)
+
+
+def _fuzz(folder: Path, rounds: int, seed: int) -> None:
+    """Read mutated fixtures; one in ten through the disk, one in five folded."""
+    rng, sources, path = random.Random(seed), _fixtures(), folder / "input.txt"
+    made = manifest()
+    for place in range(rounds):
+        path.write_bytes(_mutated(rng, sources))
+        kind = rng.choice([None, None, None, *KINDS])
+        if place % 10 == 0:
+            _only_words(path, kind)
+            continue
+        sink, summary = _Sink(), Summary()
+        try:
+            read_into(Rows(sink, "fuzz"), summary, path, kind_of(path, kind))
+        except KvlabError:
+            continue
+        if place % 5 == 0:
+            rec = Recording(made, conform(pl.concat(sink.tables, how="diagonal")))
+            rec.requests, rec.nodes, rec.spans, rec.bytes, rec.observed  # noqa: B018
+
+
+def test_fuzz(tmp_path: Path) -> None:
+    _fuzz(tmp_path, 3_000, SEED)
+
+
+@pytest.mark.full
+def test_fuzz_long(tmp_path: Path) -> None:
+    _fuzz(tmp_path, 100_000, SEED + 1)
