@@ -22,6 +22,8 @@ class LogTail:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.left_out = 0
+        self._file: int
+        self._at: int
         self._file, self._at = _size(path)
         self._cut = b""
 

@@ -88,7 +88,10 @@ class Looking:
                 self._teller.tell(event, request=event.request)
 
     def _tell_sample(self, sample: Sample, numbers: tuple[int, ...]) -> None:
-        self._teller.tell_all(sample_events(sample, self.last), numbers)
+        *others, last = numbers
+        # what was swapped since the look before is told once, else sums would count it for each of several requests
+        self._teller.tell_all(sample_events(sample), others)
+        self._teller.tell(*sample_events(sample, self.last), request=last)
         self.last = sample
 
     def _tell_stale(self, first: Sample, now: Sample, numbers: tuple[int, ...]) -> None:

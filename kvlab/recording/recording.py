@@ -29,6 +29,7 @@ from kvlab.recording.manifest import Manifest
 from kvlab.recording.moment import Moment, Past, moment
 from kvlab.recording.place import TemporaryFolder
 from kvlab.recording.policy_words import policy_words
+from kvlab.recording.troubles import trouble_words
 from kvlab.shape import Shape
 from kvlab.units import binary
 
@@ -70,12 +71,13 @@ class Recording(Rich):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader has to know before the tables: that they are not the whole run."""
+        """What a reader has to know before the tables: that they are not the whole run, that a server was in trouble."""
+        troubles = trouble_words(self.events)
         if self.complete:
-            return ()
+            return troubles
         count = self.requests.height
         what = "events are missing from this recording" if self.damaged else "this recording was cut short"
-        return (f"{what}; it has {count:,} request{'' if count == 1 else 's'}",)
+        return (f"{what}; it has {count:,} request{'' if count == 1 else 's'}", *troubles)
 
     @cached_property
     def policy(self) -> Policy | None:

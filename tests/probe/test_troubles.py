@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -246,3 +246,58 @@ def test_the_server_dies_during_a_run(probe: Probe, world: World) -> None:
 def test_every_sign_is_a_known_one(probe: Probe, world: World) -> None:
     world.on_ask = lambda: (500, {"error": "no"})
     assert set(states(probe.run("E2", progress=False))) <= set(LIFE_SIGNS)
+
+
+def heap_grows(world: World) -> None:
+    world.footprint += 90 * 2**20
+
+
+def test_a_heap_that_grows_while_the_list_stays_is_found(probe: Probe, world: World) -> None:
+    """Footprint from 8.25 to 13.74 GB while the list stays, whatever the context: process heap, not the cache."""
+    world.on_ask = lambda: heap_grows(world)
+    assert kvlab.diagnose(probe.run("E1:requests", progress=False)).about("budget_or_leak").verdict == "heap_growth"
+
+
+def test_what_is_left_behind_is_found_without_an_unload_of_ours(probe: Probe, world: World, clock: JumpingClock) -> None:
+    clock.after(3, lambda: setattr(world, "listed", False))
+    found = kvlab.diagnose(probe.watch(20, every=2))
+    assert found.about("what_will_unload_give_back").verdict == "process_left_behind"
+    assert any(words.startswith("left_behind") for words in found.warnings)
+
+
+Change = Callable[[World, JumpingClock], None]
+WATCHED: dict[str, Change] = {
+    "process_gone": lambda world, clock: clock.after(3, lambda: setattr(world, "runner", None)),
+    "restarted": lambda world, clock: clock.after(3, lambda: setattr(world, "server", Process(200, 1, "ollama", 5.0))),
+    "left_behind": lambda world, clock: clock.after(3, lambda: setattr(world, "listed", False)),
+    "wrong_answer": lambda world, clock: clock.after(3, lambda: world.answers.update({"/api/ps": b"?"})),
+    "failed": lambda world, clock: clock.after(3, lambda: world.answers.update({"/api/ps": (500, {"error": "no"})})),
+    "stalled": lambda world, clock: clock.after(15, lambda: world.answers.update({"/api/ps": STALL})),
+}
+
+
+@pytest.mark.parametrize("state", WATCHED)
+def test_each_trouble_of_a_watch_is_told_before_the_findings(probe_of: Callable[..., Probe], world: World, clock: JumpingClock, state: str) -> None:
+    WATCHED[state](world, clock)
+    recording = probe_of(quick_s=0.2).watch(16, every=2)
+    found = kvlab.diagnose(recording)
+    assert [words for words in found.warnings if words.startswith(f"{state}: ")] != []
+    assert len(found) > 0
+    assert str(found)
+
+
+def test_a_stale_size_and_a_failed_request_are_told_before_the_findings(probe: Probe, world: World, clock: JumpingClock) -> None:
+    answers: Iterator[object] = iter([None, (500, {"error": "no"}), None])
+
+    def late() -> object:
+        clock.after(0.4, lambda: setattr(world, "size", world.size + GIB))
+        return next(answers)
+
+    world.on_ask = late
+    warnings = kvlab.diagnose(probe.run(ASKED, progress=False)).warnings
+    assert "failed: the server answered with an error or broke off, at request 2" in warnings
+    assert any(words.startswith("stale_size: ") and "3 times, first at request 1" in words for words in warnings)
+
+
+def test_an_unload_that_works_is_no_trouble(probe: Probe) -> None:
+    assert kvlab.diagnose(probe.run("E2", progress=False)).warnings == ()
