@@ -160,7 +160,7 @@ def _matches(sizes: Sizes, rounds: int) -> Iterator[Row]:
     early = scenes.forks(sizes.sequences, sizes.long, sizes.shared, sizes.early)
     yield _match(f"{forks} {sizes.early} later", early, sizes, rounds, 0.05)
     halfway = scenes.forks(sizes.sequences, sizes.long, sizes.shared, (sizes.long - sizes.shared) // 2)
-    yield _match(f"{forks} halfway down", halfway, sizes, rounds, None)
+    yield _match(f"{forks} halfway down", halfway, sizes, rounds, 0.05)
 
 
 def _doublings(sizes: Sizes, rounds: int) -> Iterator[Row]:

@@ -23,8 +23,9 @@ READ = {WIDTH: Struct("=i").unpack_from, 2 * WIDTH: Struct("=q").unpack_from}
 """Reads the key at a byte offset, by width; `key_at` is the same with a call more."""
 
 
-# Keys compared first, and then at once: a long edge that differs early is not read to its end.
-_SOON, _WINDOW = 512, 16384
+# Keys compared first, next, and then at once: a long edge that differs early is not read to its end, and what was just compared as bytes
+# is looked at again while the processor still holds it.
+_SOON, _NEXT, _WINDOW = 512, 8192, 16384
 
 
 def width_of(look_ahead: int) -> int:
@@ -68,14 +69,14 @@ def agreeing(keys: bytes, at: int, edge: bytes, stop: int, width: int = WIDTH) -
     """Return how many leading keys of `edge` equal those of `keys` from key `at`, never reading `keys` past key `stop`."""
     room, offset = min(len(edge) // width, stop - at), at * width
     # most that differ do so soon, and comparing bytes is the cheaper look
-    if room > _SOON and not keys.startswith(edge[: _SOON * width], offset):
+    if room > _SOON and not keys.startswith(memoryview(edge)[: _SOON * width], offset):
         room = _SOON
-    kind, low = _KINDS[width], 0
+    kind, low, most = _KINDS[width], 0, _NEXT
     while low < room:
-        size = min(_WINDOW, room - low)
+        size = min(most, room - low)
         differs = ndarray(size, kind, keys, offset + low * width) != ndarray(size, kind, edge, low * width)
         first = int(differs.argmax())
         if differs[first]:
             return low + first
-        low += size
+        low, most = low + size, _WINDOW
     return room

@@ -66,7 +66,8 @@ class Trie:
             if at < child.end:
                 break
             node = child
-        return Match(path, at)
+        # the class's own constructor takes as long as a comparison
+        return tuple.__new__(Match, (path, at))
 
     def append(self, parent: Node, edge: bytes) -> Node:
         """Add a leaf below `parent` whose first key no child of `parent` has, and return it."""
