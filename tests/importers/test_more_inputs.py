@@ -168,7 +168,7 @@ def test_an_unrelated_text_is_refused_and_what_can_be_read_is_named(tmp_path: Pa
     with pytest.raises(UnreadableInput, match=r"(?s)'paste.txt' is of no kind.*ollama-log.*vmmap.*table") as told:
         import_file(_text(tmp_path, "Dear diary,\n\ntoday I went for a walk, and it was nice.\nThen I slept.\n"))
     assert told.value.exit_code == 3
-    with pytest.raises(UnreadableInput, match="nothing in 'paste.txt' could be read as vmmap"):
+    with pytest.raises(UnreadableInput, match=r"nothing in 'paste.txt' could be read as vmmap"):
         import_file(_text(tmp_path, "Dear diary,\n"), "vmmap")
     with pytest.raises(UnreadableInput, match="is empty"):
         import_file(_text(tmp_path, ""))
