@@ -47,8 +47,8 @@ REQUEST_ROWS: dict[str, pl.DataType] = {
 """The columns of `request_rows`.
 
 `context` is what was asked for, else what the list tells. The rest is of the look after the request: `listed` models and the sum of their `size`; `runner_pid`,
-the youngest process that holds models; `footprint`, `rss` and `mapped` of all that do; `swapped_in` and `swapped_out` of the machine since the look before (of requests at once
-the last one has them).
+the youngest process that holds models; `footprint`, `rss` and `mapped` of all that do; `swapped_in` and `swapped_out` of the machine since the look before;
+of requests that ran at once the last one has these two.
 """
 
 SAMPLE_ROWS: dict[str, pl.DataType] = {"t": pl.Float64(), "request": pl.Int64(), "context": pl.Int64(), **_LOOK}
