@@ -1,0 +1,118 @@
+"""Arms: one trigger run twice, under two policies that differ in one choice, and what differs then. Shown as text, as JSON, as pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kvlab.diagnose.finding import number_words
+from kvlab.policy import Policy
+from kvlab.recording import Recording
+from kvlab.studies.faults.fault import Fault
+
+Figures = dict[str, Any]
+"""What one arm shows: names with their unit (`_bytes`, `_tokens`, `_request`) and plain values."""
+
+FAULT, CURED = "fault", "cured"
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One arm.
+
+    Attributes:
+        name: `fault` or `cured`.
+        policy: The choices it ran under; None for what is not the engine's (mlx-lm's own class).
+        figures: What it shows.
+        recording: Its run; None when nothing was recorded.
+    """
+
+    name: str
+    policy: Policy | None
+    figures: Figures
+    recording: Recording | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A defect seen happening, and not happening.
+
+    Attributes:
+        fault: The entry of the catalogue.
+        where: `twin`, or which model's arrays.
+        arms: The fault arm and the cured one.
+        look: What to look at, in a sentence.
+        more: Figures that hold for both arms together, such as a ratio that was predicted.
+    """
+
+    fault: Fault
+    where: str
+    arms: tuple[Arm, Arm]
+    look: str
+    more: Figures
+
+    @property
+    def diff(self) -> dict[str, tuple[Any, Any]]:
+        """The choices in which the arms differ, each as (the fault arm's, the cured arm's)."""
+        first, second = (arm.policy for arm in self.arms)
+        return first.diff(second) if first is not None and second is not None else {}
+
+    def figures(self, arm: str) -> Figures:
+        """Return the figures of an arm by its name."""
+        return next(one.figures for one in self.arms if one.name == arm)
+
+    def recording(self, arm: str) -> Recording:
+        """Return the recording of an arm by its name."""
+        found = next(one.recording for one in self.arms if one.name == arm)
+        if found is None:
+            raise LookupError(f"the {arm} arm of {self.fault.id} was not recorded")
+        return found
+
+    def arms_to_dict(self) -> list[dict[str, Any]]:
+        """Return the arms as JSON holds them."""
+        return [
+            {
+                "arm": arm.name,
+                "where": self.where,
+                "policy": arm.policy.to_dict() if arm.policy is not None else None,
+                "figures": {**arm.figures, **self.more},
+            }
+            for arm in self.arms
+        ]
+
+    def text(self) -> str:
+        """Return the figures of both arms as lines, those that differ marked and with their ratio."""
+        fault, cured = (arm.figures for arm in self.arms)
+        names = list(dict.fromkeys((*fault, *cured)))
+        rows = [_row(name, fault.get(name), cured.get(name)) for name in names]
+        widths = [max(len(row[place]) for row in [_HEAD, *rows]) for place in range(4)]
+        lines = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [_HEAD, *rows]]
+        more = [f"  {name}: {_told(name, value)}" for name, value in self.more.items()]
+        return "\n".join([f"on {self.where}: {self.look}", *lines, *more])
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+_HEAD = ("", "fault arm", "cured arm", "fault / cured")
+
+
+def _row(name: str, fault: Any, cured: Any) -> tuple[str, str, str, str]:
+    mark = "* " if fault != cured else "  "
+    ratio = f"{fault / cured:.3g}" if fault != cured and _is_number(fault) and _is_number(cured) and cured else ""
+    return mark + name, _told(name, fault), _told(name, cured), ratio
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _told(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        return "; ".join(_told(name, one) for one in value) if value and isinstance(value[0], dict) else number_words(name, value) or "none"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_told(str(key), one)}" for key, one in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return number_words(name, value)

@@ -1,0 +1,146 @@
+"""Figures of one arm, read from its recording's tables alone: what was restored, what is wrong, which bytes are held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from kvlab.recording import Recording
+
+Read = Callable[[Recording], dict[str, Any]]
+"""Reads figures from a recording."""
+
+
+def together(*reads: Read) -> Read:
+    """Return what reads all of `reads`."""
+
+    def read(recording: Recording) -> dict[str, Any]:
+        return {name: value for one in reads for name, value in one(recording).items()}
+
+    return read
+
+
+def reuse(request: int) -> Read:
+    """Return what reads a request's matched and cached tokens and all warnings up to it."""
+
+    def read(recording: Recording) -> dict[str, Any]:
+        row = recording.requests.row(request - 1, named=True)
+        warnings = recording.events.filter((pl.col("kind") == "warned") & (pl.col("request") <= request))["message"].to_list()
+        return {
+            "of_request": request,
+            "matched_tokens": row["matched"],
+            "cached_tokens": row["cached"],
+            "evaluated_again_tokens": row["matched"] - row["cached"],
+            "warnings": warnings,
+        }
+
+    return read
+
+
+def wrong(recording: Recording) -> dict[str, Any]:
+    """Read the restored positions that hold what another request wrote, and the requests that got them."""
+    rows = recording.events.filter(pl.col("kind") == "wrong_positions")
+    told = [
+        {"request": request, "layer": layer, "positions": [start, end], "belongs_to_request": owner}
+        for request, layer, start, end, owner in rows.select("request", "layer", "start", "end", "belongs_to").iter_rows()
+    ]
+    return {"wrong_positions": told, "requests_with_wrong_positions": rows["request"].n_unique()}
+
+
+def off_edge(recording: Recording) -> dict[str, Any]:
+    """Read the KV snapshots that do not cover their node's edge at the end of the run."""
+    end = recording.at(int(recording.events.item(-1, "seq")))
+    edges = {node: (start, stop) for node, start, stop in end.nodes.select("node", "start", "end").iter_rows()}
+    spans = end.spans.filter(pl.col("layer").is_in(["kv", "draft_kv"]) & pl.col("node").is_not_null())
+    found = [
+        {"node": list(edges[node]), "snapshot": [start, stop]}
+        for node, start, stop in spans.select("node", "start", "end").iter_rows()
+        if edges.get(node, (start, stop)) != (start, stop)
+    ]
+    return {"snapshots_off_their_edge": found}
+
+
+def counted(recording: Recording) -> dict[str, Any]:
+    """Read what the budget saw of the snapshots after each request, and the nodes."""
+    policy, rows = recording.policy, recording.requests
+    values = rows["counted"] - rows["live"] if policy is not None and policy.budget_counts == "resident" else rows["counted"]
+    return {"counted_bytes": values.to_list(), "nodes": rows["nodes"].to_list()}
+
+
+def over_budget(recording: Recording) -> dict[str, Any]:
+    """Read the most that snapshots and live buffers held together at a request's end, beside the budget."""
+    rows = recording.requests
+    held = (rows["snapshots"] + rows["live"]).to_list()
+    return {"budget_bytes": rows["budget"][-1], "snapshots_and_live_bytes": max(held)}
+
+
+def highest_counted(recording: Recording) -> dict[str, Any]:
+    """Read the most counted at any reading, and what is counted after the last request."""
+    reads = recording.bytes.filter((pl.col("kind") == "counted") & (pl.col("owner") == "snapshots") & (pl.col("source") != "twin"))
+    return {"highest_counted_bytes": reads["value"].max(), "counted_at_the_end_bytes": reads["value"][-1]}
+
+
+def live(recording: Recording) -> dict[str, Any]:
+    """Read what the live buffers keep alive and hold at the end of the last request."""
+    last = recording.bytes.filter((pl.col("phase") == "close") & (pl.col("owner") == "live") & (pl.col("source") != "twin"))
+    value = {kind: last.filter(pl.col("kind") == kind)["value"][-1] for kind in ("retained", "logical")}
+    return {"live_capacity_bytes": value["retained"], "live_filled_bytes": value["logical"]}
+
+
+def pinned(recording: Recording) -> dict[str, Any]:
+    """Read what the captured recurrent states keep alive, and what they count for."""
+    spans = recording.spans.filter((pl.col("layer") == "recurrent") & pl.col("died").is_null())
+    kept, logical = int(spans["retained"].sum()), int(spans["counted"].sum())
+    return {"kept_alive_bytes": kept, "counted_bytes": logical, "kept_alive_over_counted": kept / logical if logical else None}
+
+
+def transients(request: int) -> Read:
+    """Return what reads a request's peak, and the consumed merge inputs that waited for a sweep in it."""
+
+    def read(recording: Recording) -> dict[str, Any]:
+        events = recording.events.filter((pl.col("request") == request) & (pl.col("source") != "twin"))
+        waited = events.filter(pl.col("kind") == "bytes_read")["transient"].max()
+        return {"of_request": request, "peak_bytes": recording.requests.item(request - 1, "peak"), "merge_inputs_waiting_bytes": waited}
+
+    return read
+
+
+def tail(request: int) -> Read:
+    """Return what reads how many nodes were paged out in a request."""
+
+    def read(recording: Recording) -> dict[str, Any]:
+        out = recording.events.filter((pl.col("kind") == "paged_out") & (pl.col("request") == request))
+        return {f"nodes_paged_out_in_request_{request}": out.height}
+
+    return read
+
+
+def freed_all(recording: Recording) -> dict[str, Any]:
+    """Read how many bytes moved from the live buffers to the snapshots where all layers were freed."""
+    events = recording.events.filter(pl.col("source") != "twin")
+    warned = events.filter(pl.col("kind") == "warned")
+    if warned.is_empty():
+        return {"times_all_layers_were_freed": 0}
+    request = warned.item(0, "request")
+    before = events.filter((pl.col("kind") == "bytes_read") & (pl.col("request") == request - 1) & (pl.col("phase") == "close"))
+    after = events.filter((pl.col("kind") == "bytes_read") & (pl.col("request") == request) & (pl.col("phase") == "begin"))
+    told: dict[str, Any] = {"times_all_layers_were_freed": warned.height}
+    for name in ("live", "snapshots"):
+        told[f"{name}_before_bytes"], told[f"{name}_after_bytes"] = before.item(0, name), after.item(0, name)
+    told["both_before_bytes"] = before.item(0, "live") + before.item(0, "snapshots")
+    told["both_after_bytes"] = after.item(0, "live") + after.item(0, "snapshots")
+    return told
+
+
+def capture_ends(recording: Recording) -> dict[str, Any]:
+    """Read where captures were scheduled and where requests resumed."""
+    ends = recording.events.filter(pl.col("kind") == "scheduled")["end"].unique().sort().to_list()
+    return {"captures_at": ends, "resumed_at": recording.requests["cached"].to_list()}
+
+
+def rules_broken(recording: Recording) -> dict[str, Any]:
+    """Read which rules were broken, by id."""
+    broken = recording.events.filter(pl.col("kind") == "violation")["rule"].unique().sort().to_list()
+    return {"rules_broken": broken}

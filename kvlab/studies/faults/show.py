@@ -1,0 +1,49 @@
+"""What `kvlab faults NAME` runs: every demonstration of an entry, on the twin and on real arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvlab.errors import NotAvailable
+from kvlab.studies.faults import on_answers, on_arrays, on_mlx_lm, twin_content, twin_growth
+from kvlab.studies.faults.arms import Shown
+from kvlab.studies.faults.catalogue import find
+from kvlab.studies.faults.trigger import Trigger
+
+TWIN: dict[str, Trigger] = {trigger.fault: trigger for trigger in (*twin_growth.TRIGGERS, *twin_content.TRIGGERS)}
+"""The triggers on the twin, by id."""
+
+ARRAYS: dict[str, Trigger] = {trigger.fault: trigger for trigger in on_arrays.TRIGGERS}
+"""The triggers on real arrays, by id."""
+
+_OWN: dict[str, Callable[[], Shown]] = {**on_answers.SHOWS, **on_mlx_lm.SHOWS}
+
+
+def show(name: str, *, arrays: bool = True) -> tuple[Shown, ...]:
+    """Run both arms of an entry wherever it can be seen.
+
+    Args:
+        name: Its id or words of its name.
+        arrays: Run it on real arrays too, where that is possible.
+
+    Raises:
+        BadValue: no entry has that name.
+        NotAvailable: nothing here shows it; the reason says why.
+    """
+    fault = find(name)
+    shows: list[Callable[[], Shown]] = [TWIN[fault.id].run] if fault.id in TWIN else []
+    if arrays:
+        shows += [ARRAYS[fault.id].run] if fault.id in ARRAYS else []
+        shows += [_OWN[fault.id]] if fault.id in _OWN else []
+    if not shows:
+        raise NotAvailable(
+            what=f"{fault.id} ({fault.name}) cannot be run",
+            why=fault.reason or "it shows on real arrays only",
+            hint="kvlab faults lists what can: those whose status is switch, and a few more",
+        )
+    return tuple(one() for one in shows)
+
+
+def can_be_shown(fault_id: str) -> bool:
+    """Whether something here shows an entry."""
+    return fault_id in TWIN or fault_id in ARRAYS or fault_id in _OWN

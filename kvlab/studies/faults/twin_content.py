@@ -1,0 +1,141 @@
+"""Triggers on the twin, part B: wrong contents and lost reuse. Most are those of the public study of the upstream runner (`data/SOURCES.md`)."""
+
+from __future__ import annotations
+
+from kvlab.policy import Policy
+from kvlab.shape import Shape
+from kvlab.studies.faults import figures as read
+from kvlab.studies.faults.trigger import Trigger, asked
+from kvlab.studies.faults.unit_shapes import hybrid, hybrid_with_draft, kv
+from kvlab.workloads import Request
+from kvlab.workloads.request import MediaItem
+
+_ROOMY = 10**9
+_FAR = 1000
+"""A grid that no prompt here reaches: captures are made before the prompt's end only."""
+
+
+def _roomy(before_end: int, **more: int) -> Policy:
+    return Policy(budget_bytes=_ROOMY, capture_grid=_FAR, capture_before_end=before_end).replace(**more)
+
+
+def _one(shape: Shape) -> Policy:
+    del shape
+    return _roomy(1)
+
+
+def _two(shape: Shape) -> Policy:
+    del shape
+    return _roomy(2)
+
+
+_LONG = range(1, 48)
+_ITEM = MediaItem(2, 6, 2**31 + 5)
+
+
+def _with_item(*tail: int) -> Request:
+    return Request(tokens=(1, 2, 3, 4, 5, 6, *tail), generated=(), media=(_ITEM,), label="with an item")
+
+
+def _grid_of_eight(shape: Shape) -> Policy:
+    del shape
+    return Policy(capture_grid=8, capture_before_end=4, prefill_chunk=9, budget_bytes=_ROOMY)
+
+
+TRIGGERS: tuple[Trigger, ...] = (
+    Trigger(
+        "F-12",
+        kv,
+        (
+            asked([1, 2, 3, 4, 5], [6, 7]),
+            asked([8, 9, 10, 11], [12, 13]),
+            asked([1, 14, 15, 16, 17]),
+            asked([30, 31, 32]),
+            asked([1, 14, 15, 16, 40]),
+        ),
+        lambda _: _roomy(1, budget_bytes=8),
+        read.together(read.reuse(5), read.rules_broken),
+        "the fifth request matches four tokens that the third one stored",
+    ),
+    Trigger(
+        "F-13",
+        hybrid,
+        (asked([1, 2, 3, 4], [5, 6, 7, 8, 9]), asked([50, 51, 52]), asked([1, 2, 3, 4], [5, 6]), asked([60, 61, 62]), asked([1, 2, 3, 4, 5, 70, 71])),
+        _one,
+        read.reuse(5),
+        "the third request stops inside the first one's reply; the fifth goes on from there",
+    ),
+    Trigger(
+        "F-14",
+        kv,
+        (asked([1, 2, 3], [4]), asked([5, 6, 7], [8]), asked([1, 2, 3, 10])),
+        lambda _: _roomy(1, prefill_chunk=3),
+        read.together(read.reuse(3), read.wrong),
+        "the third request restores the first one's prompt, whose last slot the second one wrote over while it decoded",
+    ),
+    Trigger(
+        "F-15",
+        hybrid,
+        (asked([1, 2, 3, 4, 5, 6]), asked([1, 2], [9, 9, 9]), asked([1, 2, 3, 7])),
+        _one,
+        read.together(read.reuse(3), read.off_edge),
+        "the third request resumes at 1 and captures at 3; a node [1, 2) stands between",
+    ),
+    Trigger(
+        "F-16",
+        hybrid,
+        (asked([1, 2], [4]), asked([1, 2, 3, 7]), asked([13, 14]), asked([1, 2, 3, 16])),
+        _one,
+        read.together(read.reuse(4), read.rules_broken),
+        "the second request extends the first one's node; the fourth restores it",
+    ),
+    Trigger(
+        "F-17",
+        kv,
+        (asked([1, 2, 3]), asked([1, 2, 3, 4, 1]), asked([9, 9]), asked([1, 2, 3, 8])),
+        _two,
+        read.together(read.reuse(4), read.tail(1)),
+        "the second request extends what the first one left; the fourth goes back to it",
+    ),
+    Trigger(
+        "F-18",
+        hybrid_with_draft,
+        (asked(_LONG, cancel=18), asked([*_LONG[:18], *range(900, 911)]), asked(_LONG, cancel=36), asked(_LONG, [50, 51])),
+        _grid_of_eight,
+        read.reuse(2),
+        "the first request is cut at 18 of 47 tokens; the second shares 18 with it and then diverges",
+    ),
+    Trigger(
+        "F-20",
+        hybrid_with_draft,
+        (asked(_LONG, cancel=18), asked(_LONG, [50, 51])),
+        _grid_of_eight,
+        read.together(read.reuse(2), read.rules_broken),
+        "the first request is cut at 18 of 47 tokens; the second is the same prompt again",
+    ),
+    Trigger(
+        "F-21",
+        hybrid_with_draft,
+        (asked([1, 2, 3, 4], [5]), asked([1, 2, 3, 9])),
+        _one,
+        read.together(read.reuse(2), read.wrong),
+        "the draft layer's slot 2 was paired with token 4, which does not follow in the second prompt",
+    ),
+    Trigger(
+        "F-22",
+        hybrid,
+        (_with_item(7), _with_item(9)),
+        lambda _: _roomy(3),
+        read.together(read.reuse(2), read.capture_ends),
+        "positions 2 to 5 are one media item that is evaluated whole; a capture is asked three tokens before the end",
+    ),
+    Trigger(
+        "F-28",
+        hybrid_with_draft,
+        (asked(range(21_800)), asked([*range(21_743), 30_000, 30_001])),
+        lambda _: Policy(),
+        read.together(read.reuse(2), read.highest_counted),
+        "a cold prompt of 21,800 tokens, then one that shares 21,743 of them",
+    ),
+)
+"""A trigger for each entry of part B that a choice makes."""
