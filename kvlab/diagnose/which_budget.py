@@ -1,6 +1,6 @@
 """Question 7: which budget for this machine? What the recording says of the one it ran under.
 
-- `budget_larger_than_machine`: weights + a full budget + live buffers are more than the machine has, or it swaps while the budget fills.
+- `budget_larger_than_machine`: weights + a full budget + live buffers are all that the machine has or more, or it swaps while the budget fills.
 - `thrash`: what eviction took was asked for again: of the tokens that later requests shared, more were lost to eviction than were restored.
 - `budget_filling`: neither: it fills, or is full, and what is asked for again is still there.
 """
@@ -43,7 +43,7 @@ def which_budget(recording: Recording) -> Finding:
         "largest_budget_bytes": _largest(found),
     }
     swap_grown = _swap_grown(recording)
-    too_large = (plateau is not None and found.total is not None and plateau > found.total) or (
+    too_large = (plateau is not None and found.total is not None and plateau >= found.total) or (
         found.available is not None and found.held is not None and found.budget_left > found.available
     )
     if too_large or swap_grown > GROWN_OVER:

@@ -6,17 +6,17 @@ trie's dumps count; figures alone, without the requests' matches. The first that
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kvlab.diagnose.finding import Finding, not_enough_data
 from kvlab.diagnose.known import model_of, policy_of, shape_of
 from kvlab.diagnose.outside.counted_told import counted_told
 from kvlab.diagnose.outside.heap import heap_growth
 from kvlab.diagnose.outside.judged import QUESTION, judged
 from kvlab.diagnose.outside.rules_say import rules_say
-from kvlab.diagnose.outside.series_seen import Seen, series_seen
+from kvlab.diagnose.outside.series_seen import series_seen
 from kvlab.diagnose.outside.size_alone import size_alone
 from kvlab.recording import Recording
-
-NOTHING = "not_enough_data"
 
 
 def from_outside(recording: Recording) -> Finding:
@@ -24,24 +24,32 @@ def from_outside(recording: Recording) -> Finding:
     heap = heap_growth(recording)
     if heap is not None:
         return heap
-    parts = series_seen(recording)
-    tries = [_beside_twin(recording, parts[0])] if parts else []
-    for judge in (counted_told, size_alone):
-        if any(one.verdict != NOTHING for one in tries):
-            break
-        found = judge(recording)
-        tries += [found] if found is not None else []
-    decided = next((one for one in tries if one.verdict != NOTHING), None)
-    return decided or rules_say(recording, tries[0] if tries else _nothing())
+    beside = _beside_twin(recording)
+    if beside is not None and not beside.is_open:
+        return beside
+    counted = counted_told(recording)
+    if counted is not None:
+        return counted
+    if beside is not None:
+        # with the twin beside it growth and noise could not be told apart: figures alone cannot do better
+        return beside
+    alone = size_alone(recording) or _nothing()
+    if not alone.is_open:
+        return alone
+    return _with_shape_wanted(alone, recording) if shape_of(recording) is None else rules_say(recording, alone)
 
 
-def _beside_twin(recording: Recording, seen: Seen) -> Finding:
-    shape = shape_of(recording)
-    if shape is None:
-        return not_enough_data(
-            QUESTION, f"The shape of the model {model_of(recording)!r} is not known.", "Give its config.json: kvlab diagnose --shape config.json."
-        )
-    return judged(seen, shape, policy_of(recording))
+def _beside_twin(recording: Recording) -> Finding | None:
+    """Return the verdict on figures beside the twin of the requests told; None when there are no figures, no matches or no shape."""
+    parts, shape = series_seen(recording), shape_of(recording)
+    told = next((part for part in parts if part.told is not None), None)
+    return None if told is None or shape is None else judged(told, shape, policy_of(recording))
+
+
+def _with_shape_wanted(finding: Finding, recording: Recording) -> Finding:
+    named = model_of(recording)
+    wanted = f"The shape of the model {named!r} is not known: give its config.json (kvlab diagnose --shape config.json), and the rules say where it will stop."
+    return replace(finding, summary=f"{finding.summary} {wanted}")
 
 
 def _nothing() -> Finding:
