@@ -10,12 +10,13 @@ from kvlab.cli.recorded import open_recording
 
 NAME = "diagnose"
 ABOUT = "answer the usual questions about a recording, a log or a table: budget or leak, reuse, right answers, do the parts add up"
-EXAMPLE = "kvlab diagnose demo.kvrec\nkvlab diagnose run.kvrec.zip --json\nkvlab diagnose server.log"
+EXAMPLE = "kvlab diagnose demo.kvrec\nkvlab diagnose run.kvrec.zip --json\nkvlab diagnose server.log\nkvlab diagnose samples.csv --shape qwen3.8-27b"
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.recording(parser, or_file=True)
+    parser.add_argument("--shape", metavar="S", help="the model's shape, when it is not recognised: a shipped name, a config.json, or a folder with one")
     arguments.as_json(parser)
 
 
@@ -23,7 +24,7 @@ def run(args: Arguments) -> int:
     """Answer and print."""
     from kvlab.diagnose import diagnose
 
-    findings = diagnose(open_recording(args))
+    findings = diagnose(open_recording(args), shape=args.shape)
     if args.json:
         arguments.print_json(findings.to_dict())
     else:
