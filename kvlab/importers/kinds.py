@@ -101,7 +101,9 @@ KINDS: dict[str, Kind] = {
         Kind(
             "mlx-lm-log",
             "logs of mlx_lm.server and of servers like it",
-            re.compile(r"\d - (?:[\w.]+ - )?(?:DEBUG|INFO|WARNING|ERROR) - |^Prompt: [\d,]+ tokens, |\bUnloaded .*freed="),
+            re.compile(
+                r"Prompt Cache: \d+ seq|KV Caches: \d+ seq|Prompt processing progress: \d|Starting httpd at |^Prompt: [\d,]+ tokens, |\bUnloaded .*freed="
+            ),
             _blocks(MlxLmLog),
         ),
         Kind("peak-ladder", "peaks by prompt length", re.compile(r"^\s*peak memory\s+pp\d+:"), _blocks(PeakLadder)),

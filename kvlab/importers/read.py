@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import polars as pl
+
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.importers.kinds import KINDS, Importer, recognise
-from kvlab.importers.lines import blocks_of_lines, head
+from kvlab.importers.lines import HEAD, blocks_of_lines, head
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 from kvlab.policy import Policy
@@ -22,6 +24,11 @@ UNKNOWN = "unknown"
 class _Kept:
     summary: Summary
     recorder: Recorder
+
+
+class _Nowhere:
+    def write_table(self, table: pl.DataFrame) -> None:
+        """Keep nothing."""
 
 
 class Imported:
@@ -63,6 +70,9 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
     """
     file = Path(path).expanduser()
     chosen = kind_of(file, kind)
+    if out is not None and file.stat().st_size <= HEAD:
+        # an earlier recording there is not replaced by one of a file that cannot be read
+        read_into(Rows(_Nowhere(), chosen), Summary(), file, chosen)
     summary = Summary()
     recorder = Recorder(Manifest.now(model=UNKNOWN, origin={"file": file.name, "kind": chosen}, source=chosen), out=out)
     try:

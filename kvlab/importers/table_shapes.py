@@ -21,6 +21,7 @@ LONGEST_CELL = 300
 Splitter = Callable[[str], list[str]]
 
 _RULE = re.compile(r"[\s|:\-=+]+")
+_UNDER_A_HEADING = re.compile(r"\s*\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 _GAP = re.compile(r"\s{2,}|\t")
 
 
@@ -51,7 +52,10 @@ def read_grid(lines: Sequence[str]) -> Grid | None:
     Raises:
         UnreadableInput: it has too many rows or columns.
     """
-    told = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    told = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("```")]
+    begin = next((place for place, (_, line) in enumerate(told[1:]) if _UNDER_A_HEADING.fullmatch(line)), None)
+    before = told[:begin] if begin is not None else []
+    told = told[len(before) :]
     comments = sum(line.lstrip().startswith("#") for _, line in told)
     told = [(number, line) for number, line in told if not line.lstrip().startswith("#")]
     if len(told) < 2:
@@ -61,7 +65,8 @@ def read_grid(lines: Sequence[str]) -> Grid | None:
     for shape, split in _shapes(told[0][1]):
         grid = _grid(shape, split(told[0][1]), [(number, line, split(line)) for number, line in told[1:]])
         if grid is not None:
-            grid.comments += comments
+            grid.comments += comments + sum(line.startswith("```") for line in lines)
+            grid.odd += before
             return grid
     return None
 
@@ -90,7 +95,8 @@ def _grid(shape: str, titles: list[str], told: list[tuple[int, str, list[str]]])
         else:
             grid.odd.append((number, line))
     has_figures = any(_is_figure(cell) or (shape == "bars" and any(map(_is_figure, cell.split()))) for row in grid.rows[:50] for cell in row)
-    return grid if len(grid.rows) > len(grid.odd) and has_figures else None
+    # in markdown a rule under the heading says where the table is, whatever stands around it
+    return grid if (shape == "markdown" or len(grid.rows) > len(grid.odd)) and grid.rows and has_figures else None
 
 
 def _is_figure(text: str) -> bool:

@@ -33,6 +33,8 @@ from kvlab.recording.troubles import trouble_words
 from kvlab.shape import Shape
 from kvlab.units import binary
 
+_AT_THE_END = ("counted", "live", "weights", "active")
+
 
 class Recording(Rich):
     """What a run did.
@@ -185,10 +187,10 @@ class Recording(Rich):
         ]
         reading = self._past.last_reading()
         if reading:
-            lines.append(
-                f"  bytes at the end: counted {binary(reading['counted'])} of a budget of {binary(reading['budget'])}, "
-                f"live {binary(reading['live'])}, weights {binary(reading['weights'])}, active {binary(reading['active'])}"
-            )
+            budget = "" if reading["budget"] is None else f" of a budget of {binary(reading['budget'])}"
+            # an import tells some of them only
+            held = [f"{name} {binary(reading[name])}{budget * (name == 'counted')}" for name in _AT_THE_END if reading[name] is not None]
+            lines.append(f"  bytes at the end: {', '.join(held)}")
         if self.damaged:
             lines.append(f"  warning: damaged, events are missing: {', '.join(self.damaged)}")
         elif not self.complete:

@@ -16,7 +16,7 @@ def summary(recording: Recording) -> list[tuple[str, str]]:
     manifest, read, requests = recording.manifest, readings(recording), recording.requests
     if not read.height and recording.observed.height:
         return _seen_from_outside(recording)
-    held = {name: binary(last_bytes(read, name)) for name in ("weights", "counted", "snapshots", "live", "unattributed", "pool", "active", "budget")}
+    held = {name: _bytes(read, name) for name in ("weights", "counted", "snapshots", "live", "unattributed", "pool", "active", "budget")}
     lines = [
         *(("incomplete", words) for words in recording.warnings),
         ("model", str(manifest.model)),
@@ -27,6 +27,12 @@ def summary(recording: Recording) -> list[tuple[str, str]]:
     ]
     warnings = int(requests.get_column("warnings").list.len().sum() or 0)
     return [*lines, ("warnings", str(warnings))] if warnings else lines
+
+
+def _bytes(read: pl.DataFrame, name: str) -> str:
+    """Return the last bytes that were read in words; an import tells some owners' only."""
+    was_read = read.get_column(name).null_count() < read.height
+    return binary(last_bytes(read, name)) if was_read or not read.height else "(not read)"
 
 
 OUTSIDE = ("size", "size_vram", "footprint", "rss", "swap_used", "available")

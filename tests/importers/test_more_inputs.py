@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import kvlab
 from kvlab.errors import BadValue, UnreadableInput
 from kvlab.importers import import_file
 from kvlab.policy import Policy
+from kvlab.views.card import summary
 from tests.importers.read import FIXTURES, GB, GIB, gib, mib, observed, read, requests, rows
 
 
@@ -192,3 +194,33 @@ def test_no_home_folder_and_no_address_is_kept(tmp_path: Path) -> None:
     assert "alice" not in told
     assert "192.168" not in told
     assert "~/.ollama/x" in told
+
+
+def test_a_table_inside_an_issues_text(tmp_path: Path) -> None:
+    text = (FIXTURES / "samples/state_rss_swap.md").read_text()
+    imported = import_file(_text(tmp_path, f"Hello, I see this, on two machines:\n\n{text}\nIs it a leak, or not?\n"))
+    assert imported.kind == "table"
+    assert observed(imported.recording, "rss", "value")[-1] == (68_100_000_000,)
+    assert imported.summary.of("not_understood") == {"row with another number of cells": 2}
+    assert imported.summary.total() == len(text.splitlines()) + 4
+
+
+def test_a_programs_own_log_is_not_mlx_lms(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableInput, match="no kind"):
+        import_file(_text(tmp_path, "2026-09-20 10:00:00,123 - ERROR - the printer is on fire\n2026-09-20 10:00:01,123 - INFO - out\n"))
+
+
+def test_what_cannot_be_read_replaces_no_recording(tmp_path: Path) -> None:
+    out = tmp_path / "mine.kvrec"
+    import_file(FIXTURES / "samples/mlxrunner.log", out=out)
+    with pytest.raises(UnreadableInput):
+        import_file(_text(tmp_path, "Dear diary,\n"), "vmmap", out)
+    assert kvlab.load(out).requests.height == 2
+
+
+@pytest.mark.parametrize("name", ["logs/synthetic_v0.33.0_trace_full_request.log", "samples/cold_warm.csv", "samples/ollama_ps.txt", "more/two_runners.log"])
+def test_an_import_shows_itself(name: str) -> None:
+    rec = read(name).recording
+    assert "0 B" not in repr(rec)
+    assert "0 B" not in summary(rec)[-1][1]
+    assert rec.at(rec.events.height - 1).seq == rec.events.height - 1
