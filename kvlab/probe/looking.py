@@ -38,13 +38,13 @@ class Looking:
         return process in self._changes.left_behind
 
     def look(self, requests: Iterable[int] = (0,)) -> Sample:
-        """Look once and tell it, for each of `requests` that just ended."""
+        """Look once and tell it, as that of the last of `requests`, which just ended."""
         sample = self._taken()
         self._tell(sample, requests)
         return sample
 
     def settled(self, requests: Iterable[int] = (0,)) -> Sample:
-        """Look until two readings are equal, or until `SETTLE_S` have passed; the last one is told as that of `requests`."""
+        """Look until two readings are equal, or until `SETTLE_S` have passed; the last one is told as that of the last of `requests`."""
         numbers = tuple(requests)
         first = before = self._taken()
         self._tell_changes(first, numbers)
@@ -62,7 +62,7 @@ class Looking:
         self._tell_stale(first, now, numbers)
         settled = equal or (same and now.models is not None)
         words = "two equal readings" if equal else "the server does not tell its list" if silent else "time passed without two equal readings"
-        self._teller.tell_all([LifeSign(state="settled" if settled else "not_settled", seconds=waited, message=words)], numbers)
+        self._teller.tell(LifeSign(state="settled" if settled else "not_settled", seconds=waited, message=words), request=numbers[-1])
         self._tell_sample(now, numbers)
         return now
 
@@ -88,10 +88,8 @@ class Looking:
                 self._teller.tell(event, request=event.request)
 
     def _tell_sample(self, sample: Sample, numbers: tuple[int, ...]) -> None:
-        *others, last = numbers
-        # what was swapped since the look before is told once, else sums would count it for each of several requests
-        self._teller.tell_all(sample_events(sample), others)
-        self._teller.tell(*sample_events(sample, self.last), request=last)
+        # of requests that ran at once it is told once, as the last one's: copies would look like a series that stays where it is
+        self._teller.tell(*sample_events(sample, self.last), request=numbers[-1])
         self.last = sample
 
     def _tell_stale(self, first: Sample, now: Sample, numbers: tuple[int, ...]) -> None:
@@ -101,4 +99,4 @@ class Looking:
             later = now.sizes.get(model, size)
             if size is not None and later is not None and size != later:
                 words = f"the list told {size} B, then {later} B, and nothing was asked between"
-                self._teller.tell_all([LifeSign(state="stale_size", model=model, seconds=now.at - first.at, message=words)], numbers)
+                self._teller.tell(LifeSign(state="stale_size", model=model, seconds=now.at - first.at, message=words), request=numbers[-1])

@@ -1,7 +1,8 @@
 """Plan: the requests of a workload as a server takes them: one after another, some at once, each with its context length.
 
 What is varied in a series stands in its labels (`kvlab.workloads.series`): `context 8192, request 3` is asked with that context length, and requests
-of `4 at once` go out together, a conversation each. Requests of token ids become words, an id a word: about as many tokens, no text that means anything.
+of `4 at once` go out together, one of each of four conversations, then the next ones. Requests of token ids become words, an id a word: about as many
+tokens, and no text that means anything.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from kvlab.errors import NotAvailable
 from kvlab.workloads import Request, Workload
@@ -28,29 +29,21 @@ WORDS = tuple(_WORDS.split())
 """Short words that nearly every tokenizer knows as one token each with the space before them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """Requests that go out one after another, with the number of each."""
-
-    requests: Sequence[tuple[int, Request]]
+Numbered = tuple[int, Request]
+"""A request and its number in the workload, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Lanes that run at once, and the context length they ask for; 0 leaves it to the server."""
+    """Requests that go out at once, at least one, and the context length they ask for; 0 leaves it to the server."""
 
-    lanes: Sequence[Lane]
+    requests: Sequence[Numbered]
     context: int = 0
 
     @property
-    def first(self) -> tuple[int, Request]:
-        """Its first request and that one's number."""
-        return self.lanes[0].requests[0]
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The numbers of all its requests."""
-        return tuple(number for lane in self.lanes for number, _ in lane.requests)
+    def first(self) -> int:
+        """The number of its first request."""
+        return self.requests[0][0]
 
 
 def steps(workload: Workload, most: int | None = None) -> Iterator[Step]:
@@ -63,15 +56,21 @@ def steps(workload: Workload, most: int | None = None) -> Iterator[Step]:
     for at_once, block in groupby(numbered, key=lambda item: _number(_AT_ONCE, item[1])):
         requests = [(number, as_text(request)) for number, request in block]
         if at_once > 1:
-            lanes: dict[str, list[tuple[int, Request]]] = {}
-            for number, request in requests:
-                lanes.setdefault(request.chat or str(number), []).append((number, request))
-            every = [Lane(tuple(lane)) for lane in lanes.values()]
-            for begin in range(0, len(every), at_once):
-                yield Step(tuple(every[begin : begin + at_once]))
+            yield from _turns(requests, at_once)
         else:
             for number, request in requests:
-                yield Step((Lane(((number, request),)),), _number(_CONTEXT, request))
+                yield Step(((number, request),), _number(_CONTEXT, request))
+
+
+def _turns(requests: Sequence[Numbered], at_once: int) -> Iterator[Step]:
+    """Yield the turns of conversations, `at_once` of these together: a look follows each turn."""
+    chats: dict[str, list[Numbered]] = {}
+    for number, request in requests:
+        chats.setdefault(request.chat or str(number), []).append((number, request))
+    every = list(chats.values())
+    for begin in range(0, len(every), at_once):
+        for turn in zip_longest(*every[begin : begin + at_once]):
+            yield Step(tuple(one for one in turn if one is not None))
 
 
 def as_text(request: Request) -> Request:

@@ -48,7 +48,7 @@ REQUEST_ROWS: dict[str, pl.DataType] = {
 
 `context` is what was asked for, else what the list tells. The rest is of the look after the request: `listed` models and the sum of their `size`; `runner_pid`,
 the youngest process that holds models; `footprint`, `rss` and `mapped` of all that do; `swapped_in` and `swapped_out` of the machine since the look before;
-of requests that ran at once the last one has these two.
+of requests that ran at once the last one has these two, and all have the look that followed.
 """
 
 SAMPLE_ROWS: dict[str, pl.DataType] = {"t": pl.Float64(), "request": pl.Int64(), "context": pl.Int64(), **_LOOK}
@@ -64,18 +64,30 @@ def request_rows(recording: Recording) -> pl.DataFrame:
     told: dict[int, dict[str, Any]] = {row["request"]: row for row in recording.requests.select(_TOLD).iter_rows(named=True)}
     for look in _looks(recording.events):
         if look["request"] in told:
-            told[look["request"]] |= {name: look[name] for name in (*_LOOK, "context")}
+            told[look["request"]] |= {name: look[name] for name in (*_LOOK, "context")} | {"processes_seen": True}
     for row in _observed(recording.events).iter_rows(named=True):
         if row["request"] in told and row["gauge"] in _OF_A_REQUEST:
             told[row["request"]][_OF_A_REQUEST[row["gauge"]]] = row["number"]
     for row in sign_rows(recording).iter_rows(named=True):
         if row["request"] in told:
             told[row["request"]].setdefault("signs", []).append(row["state"])
+    _share_looks(told)
     for row in told.values():
         row.setdefault("signs", [])
         # nothing came: there is no time to the first token
         row["ttft_s"] = row["ttft_s"] or None
     return _table(told.values(), REQUEST_ROWS)
+
+
+def _share_looks(told: dict[int, dict[str, Any]]) -> None:
+    """Give requests that ran at once the look that followed the last of them."""
+    look: dict[str, Any] = {}
+    for number in sorted(told, reverse=True):
+        row = told[number]
+        if row.get("processes_seen"):
+            look = {name: row.get(name) for name in (*_LOOK, "context") if name not in _SINCE.values()}
+        elif (row.get("concurrency") or 1) > 1:
+            row |= look
 
 
 def sample_rows(recording: Recording) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from kvlab.probe.clock import Clock
 from kvlab.probe.connection import Connection
 from kvlab.probe.looking import Looking
 from kvlab.probe.marks import Marks
-from kvlab.probe.plan import Lane, Step, steps
+from kvlab.probe.plan import Numbered, Step, steps
 from kvlab.probe.server import Server
 from kvlab.probe.telling import Teller
 from kvlab.probe.unloading import Unloading
@@ -65,15 +65,13 @@ class Running:
         self._looking.look()
         for step in steps(workload, bounds.requests):
             if self._left_s() <= 0:
-                self._teller.tell(Warned(message=f"the run's {bounds.seconds:g} s are over; it ends before request {step.numbers[0]} of {len(workload)}"))
+                self._teller.tell(Warned(message=f"the run's {bounds.seconds:g} s are over; it ends before request {step.first} of {len(workload)}"))
                 return
             if self._failures >= MOST_FAILURES:
-                self._teller.tell(
-                    Warned(message=f"{self._failures} requests in a row failed; the run ends before request {step.numbers[0]} of {len(workload)}")
-                )
+                self._teller.tell(Warned(message=f"{self._failures} requests in a row failed; the run ends before request {step.first} of {len(workload)}"))
                 return
             self._step(step, asked)
-            after(len(step.numbers))
+            after(len(step.requests))
         if bounds.requests is not None and bounds.requests < len(workload):
             self._teller.tell(Warned(message=f"the run ends after {bounds.requests} of {len(workload)} requests, as it was bound to"))
 
@@ -81,13 +79,13 @@ class Running:
         return self._until - self._clock.now()
 
     def _step(self, step: Step, asked: Asked) -> None:
-        number, request = step.first
+        number, request = step.requests[0]
         if request.action:
             self._act(number, request, asked.model)
             return
-        asked = replace(asked, context=step.context or asked.context, concurrency=len(step.lanes))
-        answers = self._at_once(step.lanes, asked) if len(step.lanes) > 1 else self._lane(step.lanes[0], asked)
-        sample = self._looking.settled(sorted(answers) or (0,))
+        asked = replace(asked, context=step.context or asked.context, concurrency=len(step.requests))
+        answers = self._at_once(step.requests, asked) if len(step.requests) > 1 else {number: self._one(number, request, asked)}
+        sample = self._looking.settled(sorted(answers))
         for place, answer in answers.items():
             if answer.trouble is None:
                 self._unloading.answered(sample, place, answer.load_s)
@@ -99,38 +97,33 @@ class Running:
             words = f"the workload asks for {request.action!r}, which a probe does not do; do it by hand while kvlab probe --watch looks on"
             self._teller.tell(Warned(message=words), request=number)
 
-    def _lane(self, lane: Lane, asked: Asked) -> dict[int, Answer]:
-        """Send a lane's requests one after another; return the answers by number."""
-        asking = Asking(self._server, self._teller, self._clock, self._left_s)
-        answers: dict[int, Answer] = {}
-        for number, given in lane.requests:
-            if self._left_s() <= 0:
-                break
-            with self._lock:
-                request = self._conversations.resolve(given)
-                self._marks.asked(number, request)
-                connection = self._server.connection()
-                self._open.add(connection)
-            answer = answers[number] = asking.ask(number, request, asked, connection)
-            with self._lock:
-                self._open.discard(connection)
-                self._failures = 0 if answer.trouble is None else self._failures + 1
-                told = self._marks.answered(number, answer.text) if answer.trouble is None else []
-                self._conversations.closed(request, (), (), answer.text)
-            self._teller.tell(*told, request=number)
-        return answers
+    def _one(self, number: int, given: Request, asked: Asked) -> Answer:
+        """Send one request and wait for its answer."""
+        with self._lock:
+            request = self._conversations.resolve(given)
+            self._marks.asked(number, request)
+            connection = self._server.connection()
+            self._open.add(connection)
+        answer = Asking(self._server, self._teller, self._clock, self._left_s).ask(number, request, asked, connection)
+        with self._lock:
+            self._open.discard(connection)
+            self._failures = 0 if answer.trouble is None else self._failures + 1
+            told = self._marks.answered(number, answer.text) if answer.trouble is None else []
+            self._conversations.closed(request, (), (), answer.text)
+        self._teller.tell(*told, request=number)
+        return answer
 
-    def _at_once(self, lanes: Sequence[Lane], asked: Asked) -> dict[int, Answer]:
+    def _at_once(self, requests: Sequence[Numbered], asked: Asked) -> dict[int, Answer]:
         answers: dict[int, Answer] = {}
         errors: list[BaseException] = []
 
-        def one(lane: Lane) -> None:
+        def one(number: int, request: Request) -> None:
             try:
-                answers.update(self._lane(lane, asked))
+                answers[number] = self._one(number, request, asked)
             except BaseException as error:  # noqa: BLE001  it is raised again where the run waits
                 errors.append(error)
 
-        threads = [threading.Thread(target=one, args=(lane,), daemon=True) for lane in lanes]
+        threads = [threading.Thread(target=one, args=numbered, daemon=True) for numbered in requests]
         for thread in threads:
             thread.start()
         try:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from kvlab.events import Event, Log
 from kvlab.probe.clock import Clock
@@ -37,9 +36,3 @@ class Teller:
                 self._recorder.write(event)
                 if self._each is not None:
                     self._each(event)
-
-    def tell_all(self, events: Iterable[Event], requests: Iterable[int] = (0,)) -> None:
-        """Write the same events for each of `requests`."""
-        made = list(events)
-        for request in requests:
-            self.tell(*(copy.copy(event) for event in made), request=request)

@@ -170,11 +170,15 @@ def test_series_over_concurrency_sends_at_once(probe: Probe, world: World) -> No
     probe.run(alone, progress=False)
     assert max(together) == 1
     at_once = True
-    rows = request_rows(probe.run(Workload("at once", asked.requests[16:]), progress=False))
+    recording = probe.run(Workload("at once", asked.requests[16:]), progress=False)
+    rows = request_rows(recording)
     assert max(together) == 4
     assert rows["concurrency"].to_list() == [4] * 16
     assert rows["runner_pid"].to_list() == [4242] * 16
-    assert rows["size"].null_count() == 0
+    assert rows["size"].to_list() == [18 * GIB] * 16
+    # a look before, and one after each turn of the four conversations
+    assert len(sample_rows(recording)) == 5
+    assert rows["swapped_out"].drop_nulls().to_list() == [0] * 4
 
 
 def test_a_mark_of_another_task_is_told(probe: Probe, world: World) -> None:
