@@ -1,6 +1,5 @@
 """One row of the conformance table: an architecture's net, asked every check."""
 
-# pyright: standard
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
