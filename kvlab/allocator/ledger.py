@@ -25,10 +25,10 @@ class Ledger:
         outside: Bytes in use in this process, by others, when the weights were taken in.
         peak: The allocator's highest active bytes since the last `reset_peak`, as last read.
         unattributed: Bytes in use that no owner retains, as last measured; 0 while nothing was.
-        tells_moves: Each allocation and release of a snapshot's bytes is an event.
+        detailed: Each move of a snapshot's bytes and each reading during a prefill is an event.
     """
 
-    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "shared", "snapshots", "tells_moves", "transient", "unattributed", "weights")
+    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "shared", "snapshots", "detailed", "transient", "unattributed", "weights")
 
     def __init__(self, meter: Meter, emit: Callable[[Event], None]) -> None:
         self._meter = meter
@@ -41,7 +41,7 @@ class Ledger:
         self.outside = 0
         self.peak = 0
         self.unattributed = 0
-        self.tells_moves = True
+        self.detailed = True
 
     @property
     def retained(self) -> int:
@@ -75,18 +75,18 @@ class Ledger:
     def take_snapshot(self, node: int, retained: int) -> None:
         """A snapshot of `node` (-1: not placed yet) took bytes."""
         self.snapshots += retained
-        if self.tells_moves:
+        if self.detailed:
             self._emit(Allocated(owner="snapshots", node=node, retained=retained))
 
     def free_snapshot(self, node: int, retained: int) -> None:
         """A snapshot of `node` gave its bytes back."""
         self.snapshots -= retained
-        if self.tells_moves:
+        if self.detailed:
             self._emit(Freed(owner="snapshots", node=node, retained=retained))
 
     def move_snapshot(self, source: int, target: int, retained: int) -> None:
         """A snapshot's bytes went from one node to another (-1: none); the sums by node follow, no byte was allocated."""
-        if retained and self.tells_moves:
+        if retained and self.detailed:
             self._emit(Freed(owner="snapshots", node=source, retained=retained))
             self._emit(Allocated(owner="snapshots", node=target, retained=retained))
 
@@ -131,5 +131,6 @@ class Ledger:
             budget=budget,
             nodes=nodes,
         )
-        self._emit(event)
+        if self.detailed or phase != "prefill":
+            self._emit(event)
         return event

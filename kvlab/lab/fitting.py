@@ -71,7 +71,7 @@ def _scaled(lab: Source, text: str, whole: Workload, scale: float | None) -> tup
         smaller = work if scale is not None or now <= SMALLEST else resolve(text, now / 2)
         is_smallest = list(smaller.requests) == list(work.requests)
         if is_smallest or max(_words(request, ratio) for request in work.requests) <= room:
-            kept = _kept(dataclasses.replace(lab.shape, context=0), _in_tokens(work.requests, lab.encode), lab.policy.amended(work.policy))
+            kept = _kept(dataclasses.replace(lab.shape, context=0), _in_tokens(work.requests, lab.encode), lab.usual_policy.amended(work.policy))
             if is_smallest or (kept.cost <= MOST_EVALUATED and kept.longest <= room):
                 return work, now, kept.counted
         work, now = smaller, now / 2

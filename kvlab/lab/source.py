@@ -64,6 +64,11 @@ class Source:
         return self._runner.policy if self._runner is not None else self._default
 
     @property
+    def usual_policy(self) -> Policy:
+        """The choices that a run follows where neither its caller nor its workload says otherwise."""
+        return self._default
+
+    @property
     def cache(self) -> PrefixCache:
         """The prefix cache as it stands."""
         return self._ready(self.policy).cache
@@ -72,6 +77,11 @@ class Source:
     def closing(self) -> BytesRead:
         """Every owner's bytes after the last request closed."""
         return self._ready(self.policy).closing
+
+    @property
+    def last(self) -> tuple[Sequence[int], Sequence[int]]:
+        """The prompt's and the reply's token ids of the last request."""
+        return self._ready(self.policy).last
 
     def run(
         self,

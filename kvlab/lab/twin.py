@@ -25,7 +25,7 @@ def lawful(policy: Policy) -> Policy:
 
 
 DETAILED_REQUESTS = 500
-"""Longer runs of the twin that nobody watches leave out what follows from other events: a reply's tokens but the last, each move of bytes."""
+"""Longer runs of the twin that nobody watches leave out a reply's tokens but the last, each move of bytes, and readings during prefill."""
 
 
 class Twin(Source, Rich):

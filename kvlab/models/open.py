@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from kvlab.errors import BadValue
-from kvlab.models import blas, caches, gguf_gemma3, gguf_llama, gguf_tokenizer, licence, precision, shipped_net
+from kvlab.models import blas, caches, gguf_gemma3, gguf_llama, gguf_tokenizer, licence, precision, shipped_net, tiny
 from kvlab.models.fetch import fetch
 from kvlab.models.known import KNOWN
 from kvlab.models.loaded import Loaded
@@ -24,7 +24,7 @@ def open_model(name: str, *, accept_licence: bool = False, dtype: str | None = N
     """Open a model and its live buffers.
 
     Args:
-        name: `smollm2` (embedded), `tiny-hybrid` or `tiny-sliding` (shipped), `gemma3-270m` (opt-in), a local folder, or an id with a slash that mlx-lm loads.
+        name: `smollm2` (embedded), `tiny-hybrid` or `tiny-sliding` (shipped), `random-conv` (random weights), `gemma3-270m` (opt-in), a local folder, or an id with a slash that mlx-lm loads.
         accept_licence: Accept the licence of a model that needs it.
         dtype: float32, float16, bfloat16 or stored; None for this machine's default.
         kv_bits: Bits a number of the keys and values takes in the live buffers: 8, 4 or 2, as mlx-lm quantises them; 0 for as computed.
@@ -34,6 +34,8 @@ def open_model(name: str, *, accept_licence: bool = False, dtype: str | None = N
         NotAvailable: no network on first use, a licence not accepted, or layers that cannot be restored yet.
         UnreadableInput: a file has the wrong checksum or cannot be read, or the cache folder cannot be written.
     """
+    if name == tiny.RANDOM_CONV:
+        return tiny.random_conv()
     loaded = load_net(name, accept_licence=accept_licence, dtype=dtype)
     if not kv_bits:
         return MLXModel(name, loaded.net, loaded.tokenizer, context=loaded.context, origin=loaded.origin)

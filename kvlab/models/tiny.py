@@ -12,6 +12,7 @@ from kvlab.models.tokens import TableDecoder
 
 if TYPE_CHECKING:
     import mlx.core as mx
+    import mlx.nn as nn
 
     from kvlab.runner.model import Decoder
 
@@ -63,8 +64,6 @@ def random_llama(
         seed: Two models of one seed and size have equal weights.
         context: Tokens the model can hold.
     """
-    import mlx.core as mx
-    from mlx.utils import tree_flatten
     from mlx_lm.models import llama
 
     blas.route()
@@ -81,15 +80,64 @@ def random_llama(
         # with tied embeddings a random net mostly repeats its last token
         tie_word_embeddings=False,
     )
-    net = llama.Model(args)
+    net = _drawn_net(llama.Model(args), seed)
+    origin = {"file": f"random llama, seed {seed}", "dtype": "float32", "device": precision.device()}
+    return MLXModel(f"random-llama-{layers}x{hidden}", net, ByteTokenizer(vocab), context=context, origin=origin)
+
+
+RANDOM_CONV = "random-conv"
+"""The name under which `random_conv` opens."""
+
+
+def random_conv(hidden: int = 64, layers: int = 4, seed: int = 0, *, context: int = 4096) -> MLXModel:
+    """Return short convolutions and full attention in turn, with random float32 weights: answers mean nothing, caches hold what such a model's do.
+
+    Its convolutions hand out their state as a view of the whole forward's input, as lfm2 of mlx-lm 0.32 does.
+
+    Args:
+        hidden: Width; a multiple of 4.
+        layers: Layers; every second one is full attention.
+        seed: Two models of one seed and size have equal weights.
+        context: Tokens the model can hold.
+    """
+    from mlx_lm.models import lfm2
+
+    blas.route()
+    args = lfm2.ModelArgs(
+        model_type="lfm2",
+        vocab_size=256,
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=context,
+        norm_eps=1e-5,
+        conv_bias=False,
+        conv_L_cache=4,
+        block_dim=hidden,
+        block_ff_dim=2 * hidden,
+        block_multiple_of=16,
+        block_ffn_dim_multiplier=1.0,
+        block_auto_adjust_ff_dim=False,
+        full_attn_idxs=list(range(1, layers, 2)),
+        rope_theta=10000.0,
+    )
+    origin = {"file": f"random lfm2, seed {seed}", "dtype": "float32", "device": precision.device()}
+    return MLXModel(RANDOM_CONV, _drawn_net(lfm2.Model(args), seed), ByteTokenizer(), context=context, origin=origin)
+
+
+def _drawn_net(net: nn.Module, seed: int) -> nn.Module:
+    """Draw a net's weights and evaluate them."""
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
+
     named = [(name, array) for name, array in tree_flatten(net.parameters()) if isinstance(array, mx.array)]
     keys = mx.random.split(mx.random.key(seed), len(named))
     drawn = [(name, _drawn(array, key)) for (name, array), key in zip(named, keys, strict=True)]
     net.load_weights(drawn, strict=True)
     net.eval()
     mx.eval(net.parameters())
-    origin = {"file": f"random llama, seed {seed}", "dtype": "float32", "device": precision.device()}
-    return MLXModel(f"random-llama-{layers}x{hidden}", net, ByteTokenizer(vocab), context=context, origin=origin)
+    return net
 
 
 def _drawn(like: mx.array, key: mx.array) -> mx.array:

@@ -58,7 +58,7 @@ class Runner:
 
     @detailed.setter
     def detailed(self, value: bool) -> None:
-        self._detailed = self.cache.ledger.tells_moves = value
+        self._detailed = self.cache.ledger.detailed = value
 
     def cancel(self) -> None:
         """Ask the running request to stop at its next chunk or token."""

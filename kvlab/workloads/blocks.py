@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
-import numpy as np
-
 from kvlab.errors import BadValue
 from kvlab.workloads.request import Request
 from kvlab.workloads.streams import FIRST_FRESH, FIRST_RERENDERED, FIRST_STREAM
@@ -94,6 +92,9 @@ class TraceRequests(Sequence[Request]):
         return Request(label=f"row {place + 1}", tokens=self._prompt(place), max_new=rows.output[place], ignore_stop=True, think_s=waited)
 
     def _prompt(self, place: int) -> array[int]:
+        # only a trace needs it, and it takes as long to import as the rest of kvlab
+        import numpy as np
+
         rows, count = self._rows, self._blocks_of(place)
         end = rows.ends[place] if rows.block else 0
         firsts = np.frombuffer(rows.blocks, dtype=np.int32)[end - count : end] if count else np.empty(0, np.int32)

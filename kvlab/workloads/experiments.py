@@ -22,6 +22,9 @@ from kvlab.workloads.workload import Workload
 
 HYBRID_27B, HYBRID_35B, SLIDING_31B = "qwen3.8-27b", "qwen3.6-35b-a3b", "gemma4-31b"
 SMALL_HYBRID, SMALL_SLIDING, SMALL_KV = "tiny-hybrid", "tiny-sliding", "smollm2"
+SMALL_CONV = "random-conv"
+"""Its convolutions' states are views of a forward's input, which is what B is about; mlx-lm's gated-delta layers copy theirs out by themselves."""
+
 LADDER = (1024, 4096, 8192, 16384, 32768, 65536, 131072)
 
 Build = Callable[[float], tuple[Request, ...]]
@@ -94,13 +97,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         "cold prompts of 1,024 to 131,072 tokens, the longest twice",
         _rows("B", ladder_rows((*LADDER, LADDER[-1]))),
         HYBRID_35B,
-        SMALL_HYBRID,
+        SMALL_CONV,
         "budget_or_leak",
         _PINS,
         {"after": {}},
     ),
-    "B1": Experiment("the ladder without its repetition", _rows("B1", ladder_rows(LADDER)), HYBRID_35B, SMALL_HYBRID, "budget_or_leak", _PINS, {"after": {}}),
-    "B2": Experiment("the longest prompt alone", _rows("B2", ladder_rows(LADDER[-1:])), HYBRID_35B, SMALL_HYBRID, "why_slow", _PINS, {"after": {}}),
+    "B1": Experiment("the ladder without its repetition", _rows("B1", ladder_rows(LADDER)), HYBRID_35B, SMALL_CONV, "budget_or_leak", _PINS, {"after": {}}),
+    "B2": Experiment("the longest prompt alone", _rows("B2", ladder_rows(LADDER[-1:])), HYBRID_35B, SMALL_CONV, "why_slow", _PINS, {"after": {}}),
     "C1": Experiment(
         "16 tasks with a shared beginning in 3 rounds",
         lambda scale: contamination_requests(scale=scale),

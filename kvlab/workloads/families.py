@@ -12,6 +12,7 @@ from kvlab.workloads.cases import requests_of
 from kvlab.workloads.contamination import ROUNDS, TASKS, contamination_requests
 from kvlab.workloads.experiments import HYBRID_27B, HYBRID_35B, LADDER, SMALL_HYBRID, SMALL_KV, ladder_rows
 from kvlab.workloads.series import SERIES
+from kvlab.workloads.traces import shipped_trace
 from kvlab.workloads.workload import Workload
 
 MOST_TASKS = 4096
@@ -95,10 +96,17 @@ def _series(text: str, scale: float) -> Workload:
     return series(text or "requests")
 
 
+def _trace(text: str, scale: float) -> Workload:
+    if scale != 1:
+        raise BadValue(what=f"trace:{text} cannot be scaled by {scale:g}", why="blocks have a fixed size", hint="leave the scale away")
+    return shipped_trace(text or "mooncake")
+
+
 FAMILIES: dict[str, Family] = {
     "ladder": Family(_ladder, "ladder:1024..131072", "cold prompts, each twice as long as the last"),
     "contamination": Family(_contamination, "contamination:16x3", "tasks that share a beginning, in rounds"),
     "agent": Family(_agent, "agent", "a session with 32 tools, then single requests"),
+    "trace": Family(_trace, "trace:mooncake", "a public trace of 12,031 requests; trace:azure has lengths only"),
     "series": Family(_series, "series:requests", "minimal series over context, requests or concurrency"),
 }
 """The families by name."""

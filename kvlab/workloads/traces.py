@@ -6,7 +6,7 @@
 | Bailian (.jsonl) | the same with chat_id; timestamp in seconds | one id a block of 16 tokens |
 | arrivals and lengths (.csv) | TIMESTAMP, ContextTokens, GeneratedTokens | tokens that match nothing |
 
-Blocks are known up to their last, which may be cut by the prompt's end; a block's tokens are the same wherever it stands, so a match
+A file may be packed with xz (`.jsonl.xz`). Blocks are known up to their last, which may be cut by the prompt's end; a block's tokens are the same wherever it stands, so a match
 ends and a capture falls inside a block as it would. A reply's tokens match nothing: a trace does not say which block a reply became.
 Requests run in order of arrival, as a server with one runner serialises them.
 """
@@ -14,13 +14,16 @@ Requests run in order of arrival, as a server with one runner serialises them.
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
+import lzma
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-from kvlab.errors import UnreadableInput
+from kvlab import shipped
+from kvlab.errors import BadValue, UnreadableInput
 from kvlab.workloads.blocks import Rows, TraceRequests
 from kvlab.workloads.case_fields import Fields
 from kvlab.workloads.workload import Workload
@@ -34,13 +37,23 @@ USUAL_SHAPE = "qwen3.8-27b"
 """The shape that a trace's prompts are run on unless told otherwise: they are far too long for a small model."""
 
 SUFFIXES = (".jsonl", ".csv")
+PACKED = ".xz"
+"""What a packed trace ends with; it is unpacked as it is read."""
+
+SHIPPED = {"mooncake": "mooncake_conversation.jsonl.xz", "azure": "azure_code.csv.xz"}
+"""The traces that come with kvlab, by name; sources in `data/traces/README.md`."""
+
 LENGTHS = {"TIMESTAMP": "arrival", "ContextTokens": "tokens", "GeneratedTokens": "output"}
 """The columns of a table of arrivals and lengths."""
 
 
 def is_trace(path: str | Path) -> bool:
     """Whether a file is taken for a trace, by its name."""
-    return Path(path).suffix.lower() in SUFFIXES
+    return _kind(path) in SUFFIXES
+
+
+def _kind(path: str | Path) -> str:
+    return Path(str(path).lower().removesuffix(PACKED)).suffix
 
 
 def trace(path: str | Path) -> Workload:
@@ -54,9 +67,11 @@ def trace(path: str | Path) -> Workload:
     rows = Rows(path.name)
     places: dict[int, int] = {}
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for fields, block in _csv(path.name, file) if path.suffix.lower() == ".csv" else _jsonl(path.name, file):
+        with lzma.open(path, "rt", encoding="utf-8", newline="") if path.suffix.lower() == PACKED else path.open(encoding="utf-8", newline="") as file:
+            for fields, block in _csv(path.name, file) if _kind(path) == ".csv" else _jsonl(path.name, file):
                 _add(rows, fields, block, places)
+    except (EOFError, lzma.LZMAError) as error:
+        raise UnreadableInput(what=f"the trace {path.name} cannot be unpacked", why=str(error), hint="pack it again with xz") from None
     except OSError as error:
         raise UnreadableInput(what=f"the trace {path} cannot be read", why=error.strerror or str(error), hint="check the path") from None
     except UnicodeDecodeError as error:
@@ -64,6 +79,17 @@ def trace(path: str | Path) -> Workload:
     if not len(rows):
         raise UnreadableInput(what=f"the trace {path.name} has no rows", why="a workload has at least one request", hint="check the file")
     return Workload(name=path.name, requests=TraceRequests(_by_arrival(rows)), question="budget_or_leak", shape_name=USUAL_SHAPE)
+
+
+def shipped_trace(name: str) -> Workload:
+    """Return a trace that comes with kvlab.
+
+    Raises:
+        BadValue: none of that name does.
+    """
+    if name not in SHIPPED:
+        raise BadValue(what=f"no trace {name!r} comes with kvlab", why=f"the shipped ones are {', '.join(SHIPPED)}", hint="write trace:mooncake, or a path")
+    return dataclasses.replace(trace(shipped.data(f"traces/{SHIPPED[name]}")), name=f"trace:{name}")
 
 
 def _jsonl(name: str, lines: Iterator[str]) -> Iterator[tuple[Fields, int]]:

@@ -23,7 +23,7 @@ def test_every_experiment_says_what_it_is(name: str) -> None:
     assert work.name == name
     assert work.question
     assert work.shape_name
-    assert work.model in ("tiny-hybrid", "tiny-sliding", "smollm2")
+    assert work.model in ("tiny-hybrid", "tiny-sliding", "smollm2", "random-conv")
     Policy.from_dict(work.policy)
     for arm in EXPERIMENTS[name].arms:
         other = named(f"{name}:{arm}")

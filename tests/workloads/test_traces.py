@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kvlab import shipped
 from kvlab.errors import KvlabError
 from kvlab.lab import open_twin
 from kvlab.workloads import resolve
@@ -119,3 +120,24 @@ def test_a_trace_that_is_not_there_or_packed_says_so(tmp_path: Path) -> None:
     packed.write_bytes(b"\x28\xb5\x2f\xfd\x00\xff")
     with pytest.raises(KvlabError, match="not text"):
         resolve(str(packed))
+
+
+def test_the_shipped_traces_are_whole() -> None:
+    work = resolve("trace:mooncake")
+    assert (work.name, len(work)) == ("trace:mooncake", 12_031)
+    assert max(len(request.tokens) for request in work.requests[:50]) <= 126_195
+    # block 0 begins every conversation of the first rows
+    assert list(work.requests[0].tokens[:512]) == list(work.requests[4].tokens[:512])
+    assert len(resolve("trace:azure")) == 8_819
+    with pytest.raises(KvlabError, match="mooncake, azure"):
+        resolve("trace:other")
+
+
+def test_a_packed_trace_that_is_cut_short_says_so(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.jsonl.xz"
+    cut.write_bytes((shipped.data("traces") / "mooncake_conversation.jsonl.xz").read_bytes()[:5000])
+    with pytest.raises(KvlabError, match=r"cut\.jsonl\.xz cannot be unpacked"):
+        resolve(str(cut))
+    cut.write_bytes(b"no archive")
+    with pytest.raises(KvlabError, match="cannot be unpacked"):
+        resolve(str(cut))
