@@ -16,12 +16,13 @@ from typing import Any
 import altair as alt
 
 from kvlab.diagnose import Findings
-from kvlab.errors import BadValue, UnreadableInput
+from kvlab.diagnose.checklist import Checklist
 from kvlab.recording import Recording
-from kvlab.recording.place import is_recording
 from kvlab.views import bytes_chart, bytes_text, report_parts, spans_chart, static, theme, trie_outline, waterfall_chart
+from kvlab.views.checklist_part import checklist_part
 from kvlab.views.dashboard import page
 from kvlab.views.dashboard.dataset import dataset_of
+from kvlab.views.written_text import write_text
 
 EVENTS = 25_000
 """A run of more events can be stopped at where it matters only, so that the file stays small."""
@@ -29,33 +30,17 @@ EVENTS = 25_000
 TITLES = {"bytes": "Bytes by owner", "trie": "The trie", "spans": "Snapshots by layer", "requests": "Requests in time"}
 
 
-def write_report(recording: Recording, path: str | Path, findings: Findings | None = None) -> Path:
-    """Write the report of a recording to `path` and return it, absolute.
+def write_report(recording: Recording, path: str | Path, findings: Findings | None = None, checklist: Checklist | None = None) -> Path:
+    """Write the report of a recording to `path` and return it, absolute; with its checklist when one is given.
 
     Raises:
         BadValue: a recording stands there.
         UnreadableInput: the file cannot be written.
     """
-    out = Path(path).expanduser().absolute()
-    if is_recording(out):
-        raise BadValue(
-            what=f"the report cannot be written to {str(out)!r}",
-            why="a recording stands there and would be lost",
-            hint="choose another name, such as report.html",
-        )
-    page = report_html(recording, findings)
-    try:
-        out.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise UnreadableInput(
-            what=f"the report {out.name} cannot be written",
-            why=f"{error.strerror or error}: {out.parent}",
-            hint="name a file in a folder that exists and that you may write to",
-        ) from error
-    return out
+    return write_text(report_html(recording, findings, checklist), path)
 
 
-def report_html(recording: Recording, findings: Findings | None = None) -> str:
+def report_html(recording: Recording, findings: Findings | None = None, checklist: Checklist | None = None) -> str:
     """Return the report as text of HTML."""
     drawn: dict[str, alt.TopLevelMixin] = {
         "bytes": bytes_chart.bytes_chart(recording),
@@ -70,6 +55,7 @@ def report_html(recording: Recording, findings: Findings | None = None) -> str:
     body = [
         report_parts.card_part(recording, findings),
         report_parts.findings_part(findings),
+        checklist_part(checklist),
         '<h2>Step through it</h2><p class="quiet">The slider, a click on the bytes, or the keys named below move the moment that everything shows.</p>',
         '<div id="kvlab"></div>',
         '<h2>The same as pictures and text</h2><p class="quiet">As it stands at the end.</p>',

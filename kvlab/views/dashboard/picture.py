@@ -16,7 +16,7 @@ from kvlab.views.tables import readings
 from kvlab.views.trie_outline import moment_chart
 from kvlab.views.waterfall_chart import waterfall_chart
 
-SCALE = 1.2
+SCALE = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

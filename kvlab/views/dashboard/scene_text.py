@@ -19,8 +19,9 @@ def text(recording: Recording, at: int, sentence: str) -> str:
     if not recording.events.height:
         return "dashboard: nothing has happened yet"
     moment = recording.at(at)
+    place = f"at event {at} of {recording.events.item(-1, 'seq')}, request {moment.request}" if at >= 0 else "before the run: what stands in the cache"
     parts = [
-        f"dashboard at event {at} of {recording.events.item(-1, 'seq')}, request {moment.request}",
+        f"dashboard {place}",
         f"  {sentence}",
         "  bytes: " + (", ".join(f"{name} {binary(moment.bytes[name])}" for name in OWNERS) if moment.bytes else "none were read"),
         "  " + request_line(recording, moment.request, at),
@@ -43,7 +44,7 @@ def request_line(recording: Recording, request: int, at: int) -> str:
     told = f"request {request}: {row['tokens']} tokens, matched {row['matched']}, cached {row['cached']}, left {row['left']} ({row['reason']})"
     ended = recording.events.filter(kind="request_closed", request=request)
     if ended.height and ended.item(-1, "seq") <= at:
-        told += f"; {ended.item(-1, 'generated')} generated, TTFT {ended.item(-1, 'ttft_s'):.3f} s"
+        told += f"; {ended.item(-1, 'generated')} generated, stopped by {ended.item(-1, 'stop')}"
     return told
 
 

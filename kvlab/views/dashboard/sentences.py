@@ -28,7 +28,7 @@ REASONS = {
 }
 STATES = {
     "lazy": "lazy: an index into the live buffer, {4:b} of its own. Rule: a copy is made only when its place is about to be written over",
-    "owned": "owned: a copy of {4:b}. Rule: whole state, or a buffer that goes on at once, is copied when it is taken",
+    "owned": "owned: {4:b} of its own. Rule: a whole state is copied when it is taken; what is cut from or joined of owned snapshots is owned at once",
     "view": "a view of {4:b} that keeps a bigger buffer alive. Rule (capture_as=view): it is not made compact",
 }
 PHASES = {
@@ -133,7 +133,7 @@ def _snapshot_taken(e: Any, _: Mapping[str, Any]) -> Sentence:
 
 
 def _scheduled(e: Any, p: Mapping[str, Any]) -> Sentence:
-    rule = "an explicit restore point" if e.user else "where the trie matched more than could be restored"
+    rule = "on the grid and shortly before a prompt's end, as explicit restore points" if e.user else "where the trie matched more than could be restored"
     return f"A capture of all layers is scheduled at token {{0}}. Rule{_rule(p, 'capture_at', 'capture_grid', 'capture_before_end')}: {rule}.", (e.end,)
 
 

@@ -41,7 +41,7 @@ function controlsView(app, act) {
       slider.value = String(scene.place);
       const request = scene.request > 0 ? `request ${scene.request}` : "outside any request";
       const rest = live ? (ended ? "; the run is over" : asked ? "; the model works…" : "; live") : "";
-      words.textContent = store.count ? `event ${scene.seq} of ${store.seqAt(store.count - 1)}, ${request}${rest}` : live ? "nothing yet: press Next" : "no events";
+      words.textContent = store.count && scene.seq < 0 ? `what stood before the run${rest}` : store.count ? `event ${scene.seq} of ${store.seqAt(store.count - 1)}, ${request}${rest}` : live ? "nothing yet: press Next" : "no events";
       slider.setAttribute("aria-valuetext", words.textContent);
       sentence.textContent = store.sentenceAt(scene.place);
       sentence.dataset.kind = store.kindAt(scene.place);

@@ -65,11 +65,14 @@ function spansView(app) {
       parts.push(text(0, top + tall / 2 + 4, row.label));
       parts.push(s("line", { x1: LABELS, x2: width - 8, y1: top + tall, y2: top + tall, class: "kv-rule" }));
       for (const span of row.spans) {
-        const wide = Math.max(2, x(span.end) - x(span.start) - 1.5);
-        const drawn = s("g", { class: `kv-span kv-${span.state}`, "data-node": span.node },
-          s("rect", { x: x(span.start), y: top + 2, width: wide, height: tall - 4, rx: 2 }),
+        // a whole state is kept for one place, its end
+        const whole = span.state !== "missing" && span.start >= span.end;
+        const wide = whole ? 16 : Math.max(2, x(span.end) - x(span.start) - 1.5);
+        const left = whole ? Math.max(LABELS, x(span.end) - 17) : x(span.start);
+        const drawn = s("g", { class: `kv-span kv-${span.state}${whole ? " kv-whole" : ""}`, "data-node": span.node },
+          s("rect", { x: left, y: top + 2, width: wide, height: tall - 4, rx: 2 }),
           s("title", {}, spanWords(span, row)));
-        if (wide > 14) drawn.append(s("text", { x: x(span.start) + wide / 2, y: top + tall / 2 + 4, "text-anchor": "middle", class: "kv-letter" }, LETTER[span.state]));
+        if (wide > 14) drawn.append(s("text", { x: left + wide / 2, y: top + tall / 2 + 4, "text-anchor": "middle", class: "kv-letter" }, LETTER[span.state]));
         parts.push(drawn);
       }
       top += tall + 6;

@@ -33,7 +33,10 @@ export default () => {
     const chosen = () => view.choose(model.get("selected") ?? -1);
     model.on("change:at", atMoved);
     model.on("change:selected", chosen);
-    root.dataset.firstMs = (performance.now() - began).toFixed(1);
+    const painted = new MessageChannel();
+    painted.port1.onmessage = () => { root.dataset.firstPaintMs = (performance.now() - began).toFixed(1); };
+    const look = () => requestAnimationFrame(() => (root.clientHeight ? painted.port2.postMessage(0) : root.isConnected && look()));
+    setTimeout(look);
     root.kvlab = view;
     return () => {
       model.off("change:at", atMoved);
