@@ -9,6 +9,7 @@ from kvlab.diagnose.finding import number_words
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.studies.faults.fault import Fault
+from kvlab.studies.faults.picture import side_by_side
 
 Figures = dict[str, Any]
 """What one arm shows: names with their unit (`_bytes`, `_tokens`, `_request`) and plain values."""
@@ -96,7 +97,15 @@ class Shown:
     def __repr__(self) -> str:
         return self.text()
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        # IPython's hook: a card of text, and the two recordings side by side
+        del include, exclude
+        named = [(arm.name, arm.recording) for arm in self.arms if arm.recording is not None and arm.recording.bytes.height]
+        bundle: dict[str, Any] = {"text/plain": f"{self.fault.id}: {self.fault.name}\n{self.text()}"}
+        return bundle | ({"image/png": side_by_side(named)} if len(named) == len(self.arms) else {})
 
+
+_MOST_TOLD = 8
 _HEAD = ("", "fault arm", "cured arm", "fault / cured")
 
 
@@ -111,8 +120,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _told(name: str, value: Any) -> str:
-    if isinstance(value, list):
-        return "; ".join(_told(name, one) for one in value) if value and isinstance(value[0], dict) else number_words(name, value) or "none"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, dict):
         return ", ".join(f"{key} {_told(str(key), one)}" for key, one in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return number_words(name, value)
+    if not isinstance(value, list):
+        return number_words(name, value)
+    each: list[str] = [_told(name, one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    if len(each) > _MOST_TOLD:
+        each = [*each[:2], "…", *each[-2:], f"({len(each)})"]
+    return ("; " if any(isinstance(one, dict) for one in value) else ", ").join(each) or "none"  # pyright: ignore[reportUnknownVariableType]
