@@ -27,13 +27,12 @@ MOST_LINES = 2_000
 
 
 class Importer(Protocol):
-    """What reads one kind of input into rows.
+    """What reads one kind of input into rows."""
 
-    Attributes:
-        clock: Turns its moments into seconds.
-    """
-
-    clock: Clock
+    @property
+    def clock(self) -> Clock:
+        """Turns its moments into seconds."""
+        ...
 
     @property
     def model(self) -> str:

@@ -104,7 +104,7 @@ class Loose:
         if starts_anew or len(self._pieces) >= MOST_LINES or len(first) + len(line) >= MOST_BYTES:
             self._give_up()
             return False
-        joined = list(dict.fromkeys(way for one in self._ways for way in (one + b" " + line.lstrip(), one + line)))
+        joined = list(dict.fromkeys(way for one in self._ways for way in (one + line, one + b" " + line.lstrip())))
         if any(self._records.knows(way) and self._records.record(way) for way in joined):
             self._summary.count("rest of a wrapped record", READ, b"", len(self._pieces))
             self._ways, self.waits = [], False

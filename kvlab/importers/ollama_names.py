@@ -1,4 +1,4 @@
-"""The records that an Ollama server and its MLX runner write, from v0.18.3 on: their messages, and which method of `OllamaLog` reads each.
+"""The records that an Ollama server and its MLX runner write, from v0.18.3 on: their messages, and which method of `ollama_records.Records` reads each.
 
 A record without a method is known and has no figures that a table takes. Source: the format strings of the public repository (both
 spellings of the prefix cache's records: `kv cache` up to v0.31.2, `prefix cache` after).

@@ -22,7 +22,7 @@ MEMORY = re.compile(rb'memory\.active="([^"]{1,40})"\s+memory\.cache="([^"]{1,40
 PAGE = re.compile(rb"\[(\d{1,18}), (\d{1,18})\)")
 TOTALS = re.compile(rb"active_tokens: (\d{1,18}), active_size: ([^,]{1,40}), paged_out: ([^,]{1,40}), trie: nodes=(\d{1,18}), snapshots=(\d{1,18})")
 TENSORS = re.compile(rb"active: ([\d.]{1,20} [KMGT]?i?B)")
-NODE = re.compile(rb"\[(\d{1,18}),(\d{1,18})\) (\d{1,18})t(?: ([\d.]{1,20} [KMGT]?i?B))?(?: [^ (\"]{1,40} ago)?(?: \(([a-z, ]{1,40})\))?")
+NODE = re.compile(rb"\[(\d{1,18}),(\d{1,18})\) (\d{1,18})t(?: ([\d.]{1,20} [KMGT]?i?B))?(?: [^ (\"]{1,40} ago)?(?: \(([a-z, ]{1,40})\))?\"$")
 MODEL = re.compile(rb'\bmodel="?([^\s"]{1,200})')
 PORT = re.compile(rb"\bport=(\d{1,6})\b")
 PID = re.compile(rb"\bpid=(\d{1,9})\b")

@@ -146,6 +146,19 @@ def _wrap(line: str, width: int, *, at_spaces: bool) -> str:
     return "\n".join(pieces)
 
 
+@pytest.mark.parametrize("width", [90, 100, 110, 120, 130])
+def test_a_wrapped_dump(tmp_path: Path, width: int) -> None:
+    lines = (FIXTURES / "logs/synthetic_v0.33.0_trace_full_request.log").read_text().splitlines()
+    whole = read("logs/synthetic_v0.33.0_trace_full_request.log").recording
+    imported = import_file(_text(tmp_path, "\n".join(_wrap(line, width, at_spaces=False) for line in lines)))
+    names = ("start", "end", "user", "request")
+    assert imported.recording.nodes.select(names).rows() == whole.nodes.select(names).rows()
+    assert imported.recording.spans.select("start", "end", "state", "counted").rows() == whole.spans.select("start", "end", "state", "counted").rows()
+    assert requests(imported.recording, "tokens", "generated", "peak", "counted") == requests(whole, "tokens", "generated", "peak", "counted")
+    # records that are only counted are taken at their first line, so their rests are nobody's, and are told
+    assert set(imported.summary.of("not_understood")) <= {"other text", "record cut short"}
+
+
 def test_windows_lines_a_byte_order_mark_and_utf_16(tmp_path: Path) -> None:
     for number, data in enumerate((HIT.replace("\n", "\r\n").encode() + b"\r\n", b"\xef\xbb\xbf" + HIT.encode(), (HIT + "\r\n").encode("utf-16"))):
         rec = import_file(_text(tmp_path, data, f"{number}.log")).recording
