@@ -8,12 +8,14 @@ from kvlab.recording import Recording
 from kvlab.studies.request_rows import table
 
 MOST_VIOLATIONS = 20
+MOST_ROWS = 200
+"""Rows of requests shown; of a longer run the first and the last ones."""
 
 
 def result_text(recording: Recording, findings: Findings) -> str:
     """Return what a run did, for a terminal."""
     manifest = recording.manifest
-    parts = [f"{manifest.workload} on {manifest.model} ({manifest.source})", table(recording)]
+    parts = [f"{manifest.workload} on {manifest.model} ({manifest.source})", table(recording, MOST_ROWS)]
     broken = violations(recording)
     if broken:
         lines = [f"  request {row['request']}: {row['rule']}: {row['detail']}" for row in broken[:MOST_VIOLATIONS]]

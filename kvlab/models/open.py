@@ -24,7 +24,8 @@ def open_model(name: str, *, accept_licence: bool = False, dtype: str | None = N
     """Open a model and its live buffers.
 
     Args:
-        name: `smollm2` (embedded), `tiny-hybrid` or `tiny-sliding` (shipped), `random-conv` (random weights), `gemma3-270m` (opt-in), a local folder, or an id with a slash that mlx-lm loads.
+        name: `smollm2` (embedded), `tiny-hybrid` or `tiny-sliding` (shipped), `random-conv` (random weights), `gemma3-270m` (opt-in), a local folder,
+            or an id with a slash that mlx-lm loads.
         accept_licence: Accept the licence of a model that needs it.
         dtype: float32, float16, bfloat16 or stored; None for this machine's default.
         kv_bits: Bits a number of the keys and values takes in the live buffers: 8, 4 or 2, as mlx-lm quantises them; 0 for as computed.

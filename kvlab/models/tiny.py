@@ -12,7 +12,7 @@ from kvlab.models.tokens import TableDecoder
 
 if TYPE_CHECKING:
     import mlx.core as mx
-    import mlx.nn as nn
+    from mlx import nn
 
     from kvlab.runner.model import Decoder
 

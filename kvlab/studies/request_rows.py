@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import polars as pl
+
 from kvlab.events import BytesRead, Event, Matched, RequestClosed
 from kvlab.recording import Recording
 from kvlab.recording.readings import PREDICTED
@@ -20,11 +22,18 @@ _COUNTS_WIDTH, _BYTES_WIDTH = 7, 13
 """Characters of a column: the rows of a run that goes on stand under each other whatever comes."""
 
 
-def table(recording: Recording) -> str:
-    """Return all rows of a recording under their header."""
-    largest = recording.requests.get_column("retained").max()
+def table(recording: Recording, most: int | None = None) -> str:
+    """Return the rows of a recording under their header; with `most`, of a longer one the first and the last, with how many are left out between."""
+    rows = recording.requests
+    largest = rows.get_column("retained").max()
     unit = unit_for(largest if isinstance(largest, int) else 0)
-    return text_table.columns(_titles(unit), (_cells(row, unit) for row in recording.requests.iter_rows(named=True)), left=())
+    cut = rows if most is None or rows.height <= most else pl.concat([rows.head(most // 2), rows.tail(most // 2)])
+    text = text_table.columns(_titles(unit), (_cells(row, unit) for row in cut.iter_rows(named=True)), left=())
+    if cut.height == rows.height:
+        return text
+    lines = text.splitlines()
+    # one line is the header
+    return "\n".join([*lines[: 1 + cut.height // 2], f"... {rows.height - cut.height:,} requests ...", *lines[1 + cut.height // 2 :]])
 
 
 def _titles(unit: Unit) -> list[str]:

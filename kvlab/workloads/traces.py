@@ -6,9 +6,9 @@
 | Bailian (.jsonl) | the same with chat_id; timestamp in seconds | one id a block of 16 tokens |
 | arrivals and lengths (.csv) | TIMESTAMP, ContextTokens, GeneratedTokens | tokens that match nothing |
 
-A file may be packed with xz (`.jsonl.xz`). Blocks are known up to their last, which may be cut by the prompt's end; a block's tokens are the same wherever it stands, so a match
-ends and a capture falls inside a block as it would. A reply's tokens match nothing: a trace does not say which block a reply became.
-Requests run in order of arrival, as a server with one runner serialises them.
+A file may be packed with xz (`.jsonl.xz`). Blocks are known up to their last, which may be cut by the prompt's end; a block's tokens are the
+same wherever it stands, so a match ends and a capture falls inside a block as it would. A reply's tokens match nothing: a trace does not say
+which block a reply became. Requests run in order of arrival, as a server with one runner serialises them.
 """
 
 from __future__ import annotations

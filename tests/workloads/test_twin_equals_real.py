@@ -94,7 +94,8 @@ SAME = [
     *[("tiny-sliding", name) for name in ("A1", "A2", "A3", "B:after", "D4", "D4:before", "E1")],
     *[("smollm2", name) for name in ("A1", "A2", "A3", "B:after", "E1")],
 ]
-"""Where the model has the layers that an experiment is about. Nothing is pinned where mlx-lm copies a convolution's state out by itself (B), nothing grows on a path of lazy KV (D4:before)."""
+"""Where the model has the layers that an experiment is about. Nothing is pinned where mlx-lm copies a convolution's state out by itself (B),
+nothing grows on a path of lazy KV (D4:before)."""
 
 
 def check_verdict(lab: Lab, name: str) -> None:
