@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.importers.read import GB, gib, mib, observed, read, requests, rows
+from kvlab.importers import import_file
+from kvlab.importers.gauges import GAUGES
+from tests.importers.read import FIXTURES, GB, gib, mib, observed, read, requests, rows
 
 
 def test_ollama_ps_of_17783() -> None:
@@ -195,3 +197,10 @@ def test_the_kind_is_recognised(name: str, kind: str) -> None:
     assert imported.kind == kind
     assert imported.recording.manifest.source == kind
     assert imported.recording.complete
+
+
+def test_every_gauge_of_a_tool_has_a_meaning() -> None:
+    tools = [path for path in sorted(FIXTURES.rglob("*.*")) if path.suffix in {".log", ".txt", ".json", ".tsv"} and path.parent != FIXTURES]
+    named = {gauge for path in tools if (imported := import_file(path)).kind != "table" for gauge in imported.recording.observed["gauge"]}
+    assert len(named) > 20
+    assert named <= set(GAUGES)
