@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from kvlab.errors import BadValue
+from kvlab.errors import BadValue, NotAvailable
 from kvlab.events import ChunkRan, Event, Matched, RequestClosed, TokenOut
 from kvlab.lab.beside_twin import last_of
 from kvlab.lab.twin import Twin
@@ -66,13 +66,21 @@ def check_answers(lab: Lab, workload: Workload | Request | str, policy: Policy |
 
     Raises:
         BadValue: the model's layers have no arrays to compare (the twin).
+        NotAvailable: its keys and values are quantised.
         KvlabError: the workload cannot be run.
     """
+    from kvlab.layers.mlx_rows import is_quantised
     from kvlab.models.mlx_model import MLXModel
 
     model = lab._model  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  a lab's model is what a second set of buffers is made of
     if not isinstance(model, MLXModel):
         raise BadValue(what=f"{lab.name} has no arrays", why="a cold run needs a real model", hint="on the twin use run(..., check=True)")
+    if any(is_quantised(cache) for store in model.stores for cache in getattr(store, "caches", ())):
+        raise NotAvailable(
+            what=f"the answers of {lab.name} with quantised keys and values cannot be checked against cold ones",
+            why="a last bit that differs before packing may change any packed number, so right and wrong cannot be told apart",
+            hint="check the same requests without kv_bits; which positions are wrong does not depend on it",
+        )
     work = resolve(workload) if isinstance(workload, str) else workload if isinstance(workload, Workload) else Workload("request", (workload,))
     walk = _Walk(lab, model, given=[request.generated is not None for request in work.requests])
     recording = lab.run(work, policy, store_text=store_text, progress=False, each=walk.see)

@@ -6,7 +6,7 @@ import pytest
 
 from kvlab.events import WrongPositions
 from kvlab.lab.answer_check import check_answers
-from kvlab.lab.lab import Lab
+from kvlab.lab.lab import Lab, open_lab
 from kvlab.models.tiny import random_llama
 from kvlab.recording import Recording
 from kvlab.studies.faults import contamination
@@ -81,6 +81,24 @@ def test_real_arrays_are_wrong_where_the_twin_says(version: str) -> None:
 
 def covered(rows: list[tuple[int, int, int, int]]) -> set[tuple[int, int, int]]:
     return {(request, position, owner) for request, start, end, owner in rows for position in range(start, end)}
+
+
+@pytest.mark.parametrize(("version", "wrong"), [("0.32.5", {"kv"}), ("0.32.7", set())])
+def test_control_of_a_sliding_window_only_full_attention_is_overwritten(version: str, wrong: set[str]) -> None:
+    # a window copies out all that is lazy before every write
+    lab = open_lab("tiny-sliding")
+    work = Workload("C", tuple(task.request for _ in range(2) for task in tasks("equal", 3)))
+    _, twin = contamination.run_beside_twin(lab, work, contamination.policy(version))
+    assert set(twin.events.filter(kind=WrongPositions.kind)["layer"]) == wrong
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("version", "wrong"), [("0.32.5", True), ("0.32.7", False)])
+def test_control_of_quantised_keys_and_values(version: str, wrong: bool) -> None:  # noqa: FBT001
+    found = contamination.run(open_lab("smollm2", kv_bits=8), version, "equal", 6, 2)
+    print(version, found.figures(), [answer.text for answer in found.answers])
+    assert bool(found.with_another_mark) == wrong
+    assert bool(wrong_requests(found.twin)) == wrong
 
 
 @pytest.mark.full
