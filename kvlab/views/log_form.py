@@ -1,0 +1,94 @@
+"""A form for notebooks: drop a log, a table or a tool's output, and read what it says. Without a kernel or a browser nothing happens."""
+
+# pyright: standard
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+import ipywidgets
+
+from kvlab.diagnose import OWN, Findings, diagnose
+from kvlab.diagnose.checklist import checklist
+from kvlab.errors import KvlabError, UnreadableInput
+from kvlab.importers import import_file
+from kvlab.lab.shapes import shipped_names
+from kvlab.recording import Recording, load
+from kvlab.views import report_parts
+from kvlab.views.checklist_part import checklist_part
+from kvlab.views.shape_card_form import error_html
+
+MOST_BYTES = 200 * 10**6
+"""Bytes that a browser hands over at most; a longer log is read from its path."""
+
+
+class LogForm:
+    """The form's parts.
+
+    Attributes:
+        file: Where a file is dropped.
+        shape: Where the model's shape is named, when the file does not name a model that kvlab knows.
+        told: Where the findings, or what is wrong, are shown.
+        widget: All of them together.
+        recording: What the last file was read into; None before the first.
+        findings: What it says.
+    """
+
+    def __init__(self) -> None:
+        self.file = ipywidgets.FileUpload(accept="", multiple=False, description="log or table")
+        self.shape = ipywidgets.Combobox(
+            value="", options=shipped_names(), placeholder="only if it is not recognised", description="model", continuous_update=False, ensure_option=False
+        )
+        self.told = ipywidgets.HTML()
+        self.widget = ipywidgets.VBox([ipywidgets.HBox([self.file, self.shape]), self.told])
+        self.recording: Recording | None = None
+        self.findings: Findings | None = None
+        self.file.observe(self._dropped, "value")
+        self.shape.observe(self._named, "value")
+
+    def _dropped(self, change: Mapping[str, Any]) -> None:
+        for one in change["new"]:
+            try:
+                self.recording = _read(str(one["name"]), bytes(one["content"]))
+            except KvlabError as error:
+                self.recording = self.findings = None
+                self.told.value = error_html(error)
+            else:
+                self._show()
+
+    def _named(self, change: Mapping[str, Any]) -> None:
+        del change
+        self._show()
+
+    def _show(self) -> None:
+        if self.recording is None:
+            return
+        try:
+            self.findings = diagnose(self.recording, shape=self.shape.value.strip() or None)
+        except KvlabError as error:
+            self.told.value = error_html(error)
+            return
+        own = self.recording.manifest.source in OWN
+        self.told.value = report_parts.findings_part(self.findings) + ("" if own else checklist_part(checklist(self.recording, self.findings)))
+
+
+def log_form() -> LogForm:
+    """Return the form; its `widget` is what a notebook shows, its `recording` and `findings` what came of the file."""
+    return LogForm()
+
+
+def _read(name: str, content: bytes) -> Recording:
+    if len(content) > MOST_BYTES:
+        raise UnreadableInput(
+            what=f"{name} has {len(content):,} bytes",
+            why=f"a form takes {MOST_BYTES:,} at most",
+            hint="read it from its path: kvlab.read_ollama_log('server.log'), or kvlab diagnose server.log",
+        )
+    # a browser may hand over any text as a name
+    plain = PureWindowsPath(name).name or "dropped"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / plain
+        path.write_bytes(content)
+        return load(path) if plain.endswith(".zip") else import_file(path).recording
