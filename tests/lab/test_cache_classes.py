@@ -11,7 +11,7 @@ import pytest
 from mlx_lm.models.cache import ConcatenateKVCache, QuantizedKVCache
 
 from kvlab.errors import BadValue, NotAvailable
-from kvlab.lab.lab import Lab
+from kvlab.lab.lab import Lab, open_lab
 from kvlab.models import caches
 from kvlab.models.conformance.checks import CHECKS
 from kvlab.models.conformance.subject import Differs, Subject
@@ -115,3 +115,19 @@ def test_the_conformance_checks_hold(make: Callable[[Any], list[Any]], check: st
             CHECKS[check](Made(make))
         return
     CHECKS[check](Made(make))
+
+
+@pytest.mark.parametrize("name", ["tiny-hybrid", "tiny-sliding"])
+def test_a_model_is_opened_with_quantised_keys_and_values(name: str) -> None:
+    lab, plain = open_lab(name, kv_bits=8), open_lab(name)
+    recording = lab.run(Request(messages=(("user", "Who are you?"),), max_new=3, ignore_stop=True), progress=False, check=True)
+    assert recording.manifest.origin["kv_bits"] == "8"
+    assert "kv_bits" not in plain.run(Request(prompt="a", max_new=1), progress=False).manifest.origin
+    assert recording.events.filter(recording.events["kind"] == "violation").is_empty()
+    assert recording.requests["counted"].to_list() == recording.requests["predicted_counted"].to_list()
+    priced = {group.kind: (group.bytes_per_token, group.state_bytes) for group in plain.shape.groups}
+    for group in lab.shape.groups:
+        # only full attention is quantised: of a head's 32 numbers of 4 bytes, 32 bytes packed, and a scale and a bias of 4 bytes each
+        token, state = priced[group.kind]
+        assert group.state_bytes == state
+        assert group.bytes_per_token == (token * 5 // 16 if group.kind == "kv" else token)
