@@ -165,3 +165,12 @@ def test_a_rewound_buffer_keeps_its_room() -> None:
     bad, good = arms("F-10")
     assert (bad["live_capacity_bytes"], good["live_capacity_bytes"]) == (40, 4)
     assert bad["live_filled_bytes"] == good["live_filled_bytes"] == 3
+
+
+def test_in_a_notebook_an_entry_is_a_card_with_both_recordings_side_by_side() -> None:
+    shown = faults.TWIN["F-06"].run()
+    bundle = shown._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "image/png"}
+    assert "F-06" in bundle["text/plain"]
+    assert bundle["image/png"].startswith(b"\x89PNG")
+    assert shown.recording(FAULT) is not shown.recording(CURED)
