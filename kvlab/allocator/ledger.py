@@ -28,7 +28,7 @@ class Ledger:
         detailed: Each move of a snapshot's bytes and each reading during a prefill is an event.
     """
 
-    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "shared", "snapshots", "detailed", "transient", "unattributed", "weights")
+    __slots__ = ("_emit", "_meter", "detailed", "live", "outside", "peak", "shared", "snapshots", "transient", "unattributed", "weights")
 
     def __init__(self, meter: Meter, emit: Callable[[Event], None]) -> None:
         self._meter = meter

@@ -44,7 +44,7 @@ def _all(expected: dict[str, Any], result: dict[str, Any]) -> Iterator[_Row]:
         yield "verdict", None, expected["verdict"], verdicts
     paged = PUBLISHED_GIB if "published" in str(expected.get("source", "")) else PAGED_GIB
     for checkpoint in checkpoints:
-        number = checkpoint["request"]
+        number: int = checkpoint["request"]
         if number > len(rows):
             yield "requests", None, number, len(rows)
         else:
