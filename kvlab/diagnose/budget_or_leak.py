@@ -175,7 +175,7 @@ def _leak(numbers: dict[str, Number]) -> str:
 def _over(numbers: dict[str, Number]) -> str:
     return (
         f"The budget counts {_bytes(numbers, 'counted_bytes')}, {_bytes(numbers, 'over_budget_bytes')} above the {_bytes(numbers, 'budget_bytes')} it allows, "
-        "and this grows: the policy protects what it would have to evict. " + _unexplained_words(numbers)
+        "and this grows: the policy protects what it would have to evict, as rules do that exempt the active path. " + _unexplained_words(numbers)
     )
 
 

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_enough_data
@@ -55,6 +57,9 @@ def which_budget(recording: Recording) -> Finding:
     if not len(read) and found.total is None and found.available is None:
         record = "Record the machine's bytes and what the cache counts: kvlab probe, and the server's log at OLLAMA_DEBUG=2."
         return not_enough_data(QUESTION, "Neither what the cache counts nor what the machine has is told.", record)
+    if len(read) and int(read[-1]) > found.budget:
+        lacks = f"The budget of {binary(found.budget)} does not hold: {binary(int(read[-1]))} are counted; budget_or_leak says why."
+        return replace(not_enough_data(QUESTION, lacks, "Record a run that its rules keep below it."), numbers=numbers)
     fits = "" if found.total is None else f" Full it takes {binary(plateau)} of the machine's {binary(found.total)}." if plateau is not None else ""
     words = f"The budget of {binary(found.budget)} is not in the way: {evictions} evictions, up to {lost} tokens lost to them, {cached} restored.{fits}"
     return _finding("budget_filling", words, numbers, "medium" if len(read) else "low")

@@ -18,7 +18,9 @@ def which_request_holds_it(recording: Recording, growth: Finding) -> Finding:
     if alive.is_empty():
         return not_enough_data(QUESTION, "No snapshot is alive at the end.", "Record a run whose requests leave something behind.")
     held = (
-        alive.group_by("request")
+        # a log tells what is counted, not what it retains
+        alive.with_columns(pl.coalesce("retained", "counted").alias("retained"))
+        .group_by("request")
         .agg(pl.col("retained").sum(), pl.col("counted").sum(), pl.len().alias("snapshots"))
         .sort(["retained", "request"], descending=[True, False])
         .join(recording.requests.select("request", "label"), on="request", how="left")

@@ -25,6 +25,9 @@ MUCH = 1 / 3
 SWAPPED = GB
 """Growth of swap from which on it is."""
 
+LEAST_S = 1.0
+"""Seconds in all below which nothing is slow."""
+
 FELL = 0.7
 """A speed that is at most this share of the first one has fallen."""
 
@@ -65,9 +68,9 @@ def why_slow(recording: Recording) -> Finding:
         out = f", {binary(swap.out)} were swapped out meanwhile" if swap.out else ""
         words = f"Swap grew by {binary(swap.grew)}{out}: what the model holds no longer fits.{speed}"
         return _finding("swap", words, numbers, "high" if swap.fell else "medium", evidence)
-    if not total:
+    if total < LEAST_S:
         record = "Record seconds: the server's log at INFO with its times, or kvlab probe --workload."
-        return not_enough_data(QUESTION, "No seconds of prefill or reply are told.", record)
+        return not_enough_data(QUESTION, f"{total:.1f} s of prefill and reply are told, which is nothing to explain.", record)
     if again >= MUCH * total:
         words = (
             f"{again:.1f} of {total:.1f} s went into {numbers['evaluated_again_tokens']} tokens that had matched and were evaluated again; "
