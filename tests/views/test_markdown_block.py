@@ -21,28 +21,29 @@ from tests.diagnose.outside.seen import recording_of
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PROMPT = "Draft a resignation letter to my boss"
 ANSWER = "Dear Ms Miller"
+HOMES, MAC = "/home", "/Users"
 PATH = re.compile(r"(?<![\w.<])(?:/[\w.-]+){2,}|[A-Za-z]:\\|~/")
 
 
 @pytest.fixture
 def private(monkeypatch: pytest.MonkeyPatch) -> Recording:
-    monkeypatch.setenv("HOME", "/home/jane")
+    monkeypatch.setenv("HOME", f"{HOMES}/jane")
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "jane")
-    events: list[tuple[float, int, Event]] = [(0.0, 0, Listed(count=1, model="/Users/jane/models/secret-7b", label="Forever"))]
-    events.append((0.0, 0, Warned(message="cannot read /Users/jane/notes about jane@work.example.txt")))
+    events: list[tuple[float, int, Event]] = [(0.0, 0, Listed(count=1, model=f"{MAC}/jane/models/secret-7b", label="Forever"))]
+    events.append((0.0, 0, Warned(message=f"cannot read {MAC}/jane/notes about jane@work.example.txt")))
     for number in range(1, 7):
         events.append((0.0, number, RequestBegan(label=PROMPT, text=PROMPT, tokens=30)))
         events.append((0.0, number, Warned(message=r"C:\Users\jane\x was not found")))
-        events.append((0.0, number, Observed(gauge="paged_out", label="/home/jane/arm one", observed=number * GIB, step=1)))
+        events.append((0.0, number, Observed(gauge="paged_out", label=f"{HOMES}/jane/arm one", observed=number * GIB, step=1)))
         events.append((0.0, number, Observed(gauge="size", label=PROMPT, observed=18 * GIB + number * 300 * MIB, step=1)))
         events.append((0.0, number, RequestClosed(text=ANSWER, generated=4)))
-    return recording_of(events, model="/home/jane/models/m", workload="/home/jane/mine.json", stored_text=True, origin={"file": "/home/jane/x.csv"})
+    return recording_of(events, model=f"{HOMES}/jane/models/m", workload=f"{HOMES}/jane/mine.json", stored_text=True, origin={"file": f"{HOMES}/jane/x.csv"})
 
 
 def test_no_path_user_prompt_or_answer_is_in_it(private: Recording) -> None:
     findings = kvlab.diagnose(private)
-    notes = {"drain_and_lock": "jane locks /home/jane/queue.lock by ssh jane@10.0.0.7", "thresholds": r"see C:\Users\jane\limits.txt"}
+    notes = {"drain_and_lock": f"jane locks {HOMES}/jane/queue.lock by ssh jane@10.0.0.7", "thresholds": r"see C:\Users\jane\limits.txt"}
     block = markdown_block(private, findings, checklist(private, findings, notes=notes))
     assert PATH.findall(block) == []
     assert "jane" not in block.lower()
@@ -79,10 +80,10 @@ def test_every_sample_becomes_a_block_without_paths(path: Path) -> None:
     ("text", "kept"),
     [
         ("at /build/mlx/allocator.cpp (exit)", "at (a path) (exit)"),
-        ("file:/home/x/y", "file:(a path)"),
+        (f"file:{HOMES}/x/y", "file:(a path)"),
         (r"C:\Users\x\y.txt gone", "(a path) gone"),
         ("~/models/x", "(a path)"),
-        ("/Users/jane doe/notes.txt", "(a path)"),
+        (f"{MAC}/jane doe/notes.txt", "(a path)"),
         ("read /api/ps and 50 tokens/s, and/or GB/GiB", "read api/ps and 50 tokens/s, and/or GB/GiB"),
         ("http://127.0.0.1:11434/api/ps", "(an address)"),
         ("mlx-community/Qwen3-4B", "mlx-community/Qwen3-4B"),
