@@ -14,9 +14,12 @@ from kvlab.diagnose.outside.counted_told import counted_told
 from kvlab.diagnose.outside.heap import heap_growth
 from kvlab.diagnose.outside.judged import QUESTION, judged
 from kvlab.diagnose.outside.rules_say import rules_say
-from kvlab.diagnose.outside.series_seen import series_seen
+from kvlab.diagnose.outside.series_seen import Seen, series_seen
 from kvlab.diagnose.outside.size_alone import size_alone
 from kvlab.recording import Recording
+
+MOST_JUDGED = 600
+"""Requests that are held beside a twin."""
 
 
 def from_outside(recording: Recording) -> Finding:
@@ -43,7 +46,13 @@ def _beside_twin(recording: Recording) -> Finding | None:
     """Return the verdict on figures beside the twin of the requests told; None when there are no figures, no matches or no shape."""
     parts, shape = series_seen(recording), shape_of(recording)
     told = next((part for part in parts if part.told is not None), None)
-    return None if told is None or shape is None else judged(told, shape, policy_of(recording))
+    return None if told is None or shape is None else judged(_latest(told), shape, policy_of(recording))
+
+
+def _latest(seen: Seen) -> Seen:
+    """Return the last `MOST_JUDGED` requests of a series: what growth there is shows in them, and the twin runs every one."""
+    last = slice(max(0, len(seen) - MOST_JUDGED), None)
+    return replace(seen, request=seen.request[last], observed=seen.observed[last], told=None if seen.told is None else seen.told[last])
 
 
 def _with_shape_wanted(finding: Finding, recording: Recording) -> Finding:

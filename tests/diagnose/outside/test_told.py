@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvlab.diagnose.outside import Seen, Told, judged, requests_of, series_seen
-from kvlab.events import Event, Observed, RequestBegan, RequestClosed, RunnerChanged
+from kvlab.diagnose.outside import Seen, Told, from_outside, judged, requests_of, series_seen
+from kvlab.diagnose.outside.from_recording import MOST_JUDGED
+from kvlab.events import Event, Matched, Observed, RequestBegan, RequestClosed, RunnerChanged
 from kvlab.lab.shapes import read_shape
 from kvlab.lab.twin import Twin
 from kvlab.policy import Policy
@@ -13,6 +14,7 @@ from kvlab.recording import Recording
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.recorder import Recorder
 from kvlab.workloads import Workload
+from tests.diagnose.outside.seen import recording_of
 
 COUNTS = (Told(100, 0, 10), Told(130, 105, 4), Told(90, 60, 8), Told(90, 90, 2), Told(40, 0, 0), Told(500, 131, 3))
 
@@ -57,3 +59,14 @@ def test_without_matches_or_with_few_figures_it_says_what_to_record() -> None:
     assert "server's log" in judged(seen, shape, Policy()).summary
     few = Seen(np.arange(1.0, 4), COUNTS[:3], np.array([1.0, 2.0, 3.0]), 1, "size")
     assert "3 requests" in judged(few, shape, Policy()).summary
+
+
+def test_of_a_long_series_the_last_requests_are_judged() -> None:
+    events: list[tuple[float, int, Event]] = []
+    for number in range(1, MOST_JUDGED + 101):
+        matched = Matched(tokens=40, matched=0, cached=0, left=40)
+        seen = (RequestBegan(tokens=40), matched, RequestClosed(generated=1), Observed(gauge="size", observed=10**9, step=1))
+        events += [(0.0, number, event) for event in seen]
+    found = from_outside(recording_of(events, shape=read_shape("smollm2").to_dict()))
+    assert found.numbers["requests"] == MOST_JUDGED
+    assert found.evidence[0].rows[0]["request"] == 101
