@@ -68,7 +68,6 @@ function bytesView(app) {
   const placeAt = (pixel) => Math.round(domain[0] + ((pixel - 56) / (width - 64)) * (domain[1] - domain[0]));
 
   function drawPlot() {
-    width = Math.max(300, svg.clientWidth || svg.parentElement?.clientWidth || 600);
     domain = [0, Math.max(1, store.count - 1)];
     svg.setAttribute("viewBox", `0 0 ${width} ${tall + 22}`);
     const steps = bytesSteps(store);
@@ -105,7 +104,7 @@ function bytesView(app) {
       predicted.seq?.length ? h("span", {}, "◆ counted as predicted by the twin") : null,
       h("span", {}, last ? `weights ${bytesWords(last.weights)} not drawn${budget && !budgetDrawn ? `; budget ${bytesWords(budget)} far above` : ""}` : "no bytes were read yet")].filter((part) => part !== null));
     drawn = store.version;
-    drawnWidth = svg.clientWidth;
+    drawnWidth = width;
   }
 
   function requestTicks(parts) {
@@ -119,7 +118,7 @@ function bytesView(app) {
   }
 
   function show(scene) {
-    if (drawn !== store.version || drawnWidth !== svg.clientWidth) drawPlot();
+    if (drawn !== store.version || drawnWidth !== width) drawPlot();
     cursor.setAttribute("x1", x(scene.seq));
     cursor.setAttribute("x2", x(scene.seq));
     const reading = store.reading(scene.seq);
@@ -159,5 +158,9 @@ function bytesView(app) {
   });
   svg.addEventListener("pointerup", () => { pressed = null; });
 
-  return { element: h("div", {}, legend, svg, note), show };
+  function measure() {
+    width = Math.max(300, svg.clientWidth || 600);
+  }
+
+  return { element: h("div", {}, legend, svg, note), show, measure };
 }

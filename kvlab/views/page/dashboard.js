@@ -203,6 +203,7 @@ function mountDashboard(root, store, host = {}) {
     app.state.overview = !app.state.overview;
     mode.setAttribute("aria-pressed", String(app.state.overview));
     trie.replaceChildren((app.state.overview ? views.overview : views.outline).element);
+    measure();
     show(false);
     (app.state.overview ? views.overview : views.outline).focus();
   }
@@ -269,7 +270,12 @@ function mountDashboard(root, store, host = {}) {
     schedule();
   }
 
-  const sized = new ResizeObserver(() => schedule());
+  // sizes are read here and kept: to ask for one while drawing would lay the page out once a view
+  const measure = () => { for (const view of Object.values(views)) view.measure?.(); };
+  const sized = new ResizeObserver(() => {
+    measure();
+    schedule();
+  });
   sized.observe(root);
   const themed = new MutationObserver(() => schedule());
   themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-name", "data-jp-theme-light", "class"] });
@@ -278,6 +284,7 @@ function mountDashboard(root, store, host = {}) {
 
   app.state.place = host.opensAt === "end" ? Math.max(0, store.count - 1) : 0;
   app.state.follow = true;
+  measure();
   show(false);
   return {
     app,

@@ -4,6 +4,11 @@ const ROW = 22;
 const TWEEN_MS = 240;
 const LETTER = { owned: "O", lazy: "L", view: "V", missing: "–" };
 
+// the same words again would still make the browser lay the row out
+function setText(element, words) {
+  if (element.textContent !== words) element.textContent = words;
+}
+
 function outlineView(app) {
   const store = app.store;
   const sheet = h("div", { class: "kv-sheet" });
@@ -19,6 +24,8 @@ function outlineView(app) {
   let focused = 0;
   let extent = 1;
   let anchor = null;
+  let tall = 0;
+  let scrolled = 0;
 
   const folds = () => {
     const first = foldedAtFirst(scene);
@@ -72,13 +79,13 @@ function outlineView(app) {
     const states = scene.states(node);
     const why = scene.protectedBy(node);
     const use = store.use(node, scene.seq);
-    cells.fold.textContent = hasChildren ? (row.hidden ? "▸" : "▾") : "";
+    setText(cells.fold, hasChildren ? (row.hidden ? "▸" : "▾") : "");
     element.firstChild.style.paddingLeft = `${Math.min(row.depth, 24) * 10}px`;
-    cells.name.textContent = (node === 0 ? "root" : `#${node}`) + (user ? " ★" : "") + (node === scene.frontier ? " ◂" : "") + (row.hidden ? ` (${scene.children[node]})` : "");
-    cells.tokens.textContent = String(end - start);
-    cells.counted.textContent = node === 0 ? "" : bytesWords(scene.counted[node]);
-    cells.request.textContent = node === 0 || request < 1 ? "" : `r${request}`;
-    cells.used.textContent = use.seq < 0 ? "" : `@${use.seq}`;
+    setText(cells.name, (node === 0 ? "root" : `#${node}`) + (user ? " ★" : "") + (node === scene.frontier ? " ◂" : "") + (row.hidden ? ` (${scene.children[node]})` : ""));
+    setText(cells.tokens, String(end - start));
+    setText(cells.counted, node === 0 ? "" : bytesWords(scene.counted[node]));
+    setText(cells.request, node === 0 || request < 1 ? "" : `r${request}`);
+    setText(cells.used, use.seq < 0 ? "" : `@${use.seq}`);
     if (entry.states !== states.join()) {
       entry.states = states.join();
       cells.chips.replaceChildren(...(node === 0 ? [] : states.map((state, group) => h("i", { class: `kv-chip kv-${state}`, title: `${store.about.groups[group].label}: ${state}` }, LETTER[state]))));
@@ -86,7 +93,7 @@ function outlineView(app) {
     const rank = app.state.order ? scene.candidates().indexOf(node) : -1;
     element.className = `kv-row kv-node kv-${scene.state(node)}${scene.active.has(node) ? " kv-active" : ""}${node === scene.frontier ? " kv-frontier" : ""}` +
       `${why ? " kv-protected" : ""}${node === app.state.selected ? " kv-selected" : ""}${node === focused ? " kv-focused" : ""}${app.found?.has(node) ? " kv-found" : ""}`;
-    element.dataset.rank = rank < 0 ? "" : String(rank + 1);
+    cells.name.dataset.rank = rank < 0 ? "" : String(rank + 1);
     element.setAttribute("aria-level", String(row.depth + 1));
     element.setAttribute("aria-selected", String(node === app.state.selected));
     if (hasChildren) element.setAttribute("aria-expanded", String(!row.hidden));
@@ -100,8 +107,8 @@ function outlineView(app) {
 
   function draw(animate) {
     body.classList.toggle("kv-still", !animate);
-    const first = Math.max(0, Math.floor(body.scrollTop / ROW) - 4);
-    const last = Math.min(rows.length, Math.ceil((body.scrollTop + body.clientHeight) / ROW) + 4);
+    const first = Math.max(0, Math.floor(Math.min(scrolled, rows.length * ROW) / ROW) - 4);
+    const last = Math.min(rows.length, Math.ceil((scrolled + tall) / ROW) + 4);
     const wanted = new Set();
     for (let place = first; place < last; place += 1) wanted.add(rows[place].node);
     const fresh = [];
@@ -146,8 +153,10 @@ function outlineView(app) {
     const place = placeOf.get(node);
     if (place === undefined) return;
     const top = place * ROW;
-    if (top < body.scrollTop) body.scrollTop = top;
-    else if (top + ROW > body.scrollTop + body.clientHeight) body.scrollTop = top + ROW - body.clientHeight;
+    if (top < scrolled) scrolled = top;
+    else if (top + ROW > scrolled + tall) scrolled = top + ROW - tall;
+    else return;
+    body.scrollTop = scrolled;
   }
 
   function focus(node) {
@@ -169,7 +178,11 @@ function outlineView(app) {
     draw(true);
   }
 
-  body.addEventListener("scroll", () => requestAnimationFrame(() => scene && draw(false)), { passive: true });
+  body.addEventListener("scroll", () => requestAnimationFrame(() => {
+    if (body.scrollTop === scrolled || !scene) return;
+    scrolled = body.scrollTop;
+    draw(false);
+  }), { passive: true });
   body.addEventListener("focus", () => scene && draw(false));
   body.addEventListener("click", (event) => {
     const row = event.target.closest(".kv-node");
@@ -187,7 +200,7 @@ function outlineView(app) {
     const place = placeOf.get(focused) ?? 0;
     const row = rows[place];
     if (!row || event.altKey || event.ctrlKey || event.metaKey) return;
-    const page = Math.max(1, Math.floor(body.clientHeight / ROW) - 1);
+    const page = Math.max(1, Math.floor(tall / ROW) - 1);
     const parent = scene.node(row.node).parent;
     const goTo = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: rows.length - 1, PageDown: place + page, PageUp: place - page }[event.key];
     if (goTo !== undefined) focus(rows[Math.max(0, Math.min(rows.length - 1, goTo))].node);
@@ -206,6 +219,10 @@ function outlineView(app) {
   return {
     element: h("div", { class: "kv-outline-box" }, head, body),
     focus: () => body.focus(),
+    measure() {
+      tall = body.clientHeight;
+      body.scrollTop = scrolled;
+    },
     reveal,
     show(next, animate, follow) {
       const furthest = app.extent();

@@ -4,20 +4,22 @@ const PHASE_ENDS = ["begin", "prefill", "attach", "decode", "close"];
 
 // What stands where: for each request its phases as [name, from, to] in seconds, and how its prompt divides.
 function requestRows(store, seq) {
-  return store.requests.filter((row) => row.request > 0 && row.began <= seq).map((row) => {
-    const over = row.closed !== -1 && row.closed <= seq;
-    const matched = row.matched_at !== -1 && row.matched_at <= seq;
-    const phases = [];
-    let from = row.times.began;
-    for (const name of PHASE_ENDS) {
-      const to = row.times[name];
-      if (from === undefined || to === undefined) continue;
-      if (to > from) phases.push([name, from, to]);
-      from = to;
-    }
-    const known = matched ? { matched: row.matched, cached: row.cached, left: row.left, reason: row.reason, layer: row.layer } : { matched: 0, cached: 0, left: row.tokens, reason: "", layer: "" };
-    return { request: row.request, label: row.label, tokens: Math.max(0, row.tokens), over, phases, generated: over ? row.generated : Math.max(0, repliedAt(store, row, seq)), stop: over ? row.stop : "", ttft: over ? row.ttft_s : -1, decode: over ? row.decode_s : -1, ...known };
-  });
+  return store.requests.filter((row) => row.request > 0 && row.began <= seq).map((row) => requestRow(store, row, seq));
+}
+
+function requestRow(store, row, seq) {
+  const over = row.closed !== -1 && row.closed <= seq;
+  const matched = row.matched_at !== -1 && row.matched_at <= seq;
+  const phases = [];
+  let from = row.times.began;
+  for (const name of PHASE_ENDS) {
+    const to = row.times[name];
+    if (from === undefined || to === undefined) continue;
+    if (to > from) phases.push([name, from, to]);
+    from = to;
+  }
+  const known = matched ? { matched: row.matched, cached: row.cached, left: row.left, reason: row.reason, layer: row.layer } : { matched: 0, cached: 0, left: row.tokens, reason: "", layer: "" };
+  return { request: row.request, label: row.label, tokens: Math.max(0, row.tokens), over, phases, generated: over ? row.generated : Math.max(0, repliedAt(store, row, seq)), stop: over ? row.stop : "", ttft: over ? row.ttft_s : -1, decode: over ? row.decode_s : -1, ...known };
 }
 
 function repliedAt(store, row, seq) {
@@ -26,13 +28,16 @@ function repliedAt(store, row, seq) {
 
 // Runs of tokens of one sort: restored, matched but evaluated again, new, still to come, generated.
 function tokenRuns(scene, request) {
-  const row = requestRows(scene.store, scene.seq).find((one) => one.request === request);
-  if (!row) return [];
+  const told = scene.store.requests[scene.store.rowOfRequest.get(request)];
+  if (!told) return [];
+  const row = requestRow(scene.store, told, scene.seq);
   const chunks = scene.store.marks("chunk_ran", scene.seq, request);
   const evaluated = Math.max(row.cached, ...chunks.map((mark) => mark.end), row.generated ? row.tokens : 0);
   const cut = [[0, Math.min(row.cached, row.tokens), "restored"], [row.cached, Math.min(row.matched, evaluated), "recomputed"], [Math.max(row.matched, row.cached), evaluated, "new"], [evaluated, row.tokens, "waiting"], [row.tokens, row.tokens + row.generated, "generated"]];
   return cut.filter(([from, to]) => to > from).map(([start, end, sort]) => ({ start, end, sort }));
 }
+
+const BEFORE = 8;
 
 const SORTS = { restored: "restored", recomputed: "recomputed", new: "evaluated", waiting: "to come", generated: "generated" };
 
@@ -41,8 +46,21 @@ function requestsView(app) {
   const list = h("div", { class: "kv-requests", role: "listbox", tabindex: "0", "aria-label": "Requests. Up and down choose one, Enter goes to its beginning." });
   const strip = h("div", { class: "kv-strip", role: "img" });
   const stripWords = h("p", { class: "kv-note" });
-  let rows = [];
   let at = -1;
+  let scaled = { version: -1, longest: 1, widest: 1 };
+
+  // The axes are those of all requests: nothing jumps when time moves.
+  function scales() {
+    if (scaled.version !== store.version) {
+      scaled = { version: store.version, longest: 1e-9, widest: 1 };
+      for (const row of store.requests) {
+        const seconds = Object.values(row.times);
+        if (seconds.length) scaled.longest = Math.max(scaled.longest, Math.max(...seconds) - row.times.began);
+        scaled.widest = Math.max(scaled.widest, row.tokens);
+      }
+    }
+    return scaled;
+  }
 
   function reasonWords(row) {
     return row.reason ? row.reason.replaceAll("_", " ") + (row.layer ? ` (${row.layer})` : "") : "not matched yet";
@@ -75,16 +93,14 @@ function requestsView(app) {
 
   function show(scene) {
     at = scene.request;
-    rows = requestRows(store, scene.seq);
-    const longest = Math.max(1e-9, ...rows.map((row) => (row.phases.at(-1)?.[2] ?? 0) - (row.phases[0]?.[1] ?? 0)));
-    const widest = Math.max(1, ...rows.map((row) => row.tokens));
-    // the one under way and those before it: more than a screen of rows tells nothing
-    const shown = rows.slice(-60);
+    const { longest, widest } = scales();
+    // the one under way and those before it, as many as fit: to scroll would lay the whole page out at every moment
+    const place = store.rowOfRequest.get(at) ?? store.requests.findLastIndex((row) => row.began <= scene.seq);
+    const shown = store.requests.slice(Math.max(0, place - BEFORE), place + 1).filter((row) => row.request > 0 && row.began <= scene.seq)
+      .map((row) => requestRow(store, row, scene.seq));
     list.replaceChildren(h("div", { class: "kv-request kv-requests-head", "aria-hidden": "true" }, ...["request", "phases", "prompt", "cached/matched/tokens", "TTFT", "decode", "why"].map((title, place) => h("span", { class: place > 2 && place < 6 ? "kv-number" : "" }, title))),
       ...shown.map((row) => line(row, longest, widest)));
     if (at > 0) list.setAttribute("aria-activedescendant", `${app.id}-request-${at}`);
-    const current = list.querySelector(".kv-request.kv-selected");
-    if (current) list.scrollTop = current.offsetTop - list.clientHeight / 2;
     showStrip(scene);
   }
 

@@ -47,10 +47,10 @@ function spansView(app) {
   const store = app.store;
   const svg = s("svg", { class: "kv-spans", role: "img" });
   const title = h("p", { class: "kv-note" });
+  let width = 480;
 
   function show(scene) {
     const { chosen, groups, live, captures: marks, end } = spanRows(scene, app.state.selected);
-    const width = Math.max(260, svg.clientWidth || svg.parentElement?.clientWidth || 480);
     const extent = Math.max(app.extent(), live.known ? Math.min(live.capacity, app.extent() * 1.25) : 0, 1);
     const x = (token) => LABELS + ((width - LABELS - 8) * Math.min(token, extent)) / extent;
     const parts = [];
@@ -104,7 +104,11 @@ function spansView(app) {
     return `${live.offset} tokens${live.known ? ` of room for ${live.capacity}` : ""}; ${bytesWords(live.filled)} of ${bytesWords(live.bytes)} filled`;
   }
 
-  return { element: h("div", { class: "kv-spans-box" }, title, svg), show };
+  function measure() {
+    width = Math.max(260, svg.clientWidth || 480);
+  }
+
+  return { element: h("div", { class: "kv-spans-box" }, title, svg), show, measure };
 }
 
 function text(x, y, words) {
