@@ -13,13 +13,11 @@ from kvlab.diagnose.known import model_of, policy_of, shape_of
 from kvlab.diagnose.outside.counted_told import counted_told
 from kvlab.diagnose.outside.heap import heap_growth
 from kvlab.diagnose.outside.judged import QUESTION, judged
+from kvlab.diagnose.outside.requests_told import how_many_run
 from kvlab.diagnose.outside.rules_say import rules_say
 from kvlab.diagnose.outside.series_seen import Seen, series_seen
 from kvlab.diagnose.outside.size_alone import size_alone
 from kvlab.recording import Recording
-
-MOST_JUDGED = 600
-"""Requests that are held beside a twin."""
 
 
 def from_outside(recording: Recording) -> Finding:
@@ -50,8 +48,8 @@ def _beside_twin(recording: Recording) -> Finding | None:
 
 
 def _latest(seen: Seen) -> Seen:
-    """Return the last `MOST_JUDGED` requests of a series: what growth there is shows in them, and the twin runs every one."""
-    last = slice(max(0, len(seen) - MOST_JUDGED), None)
+    """Return the last requests of a series, as many as a twin runs."""
+    last = slice(len(seen) - how_many_run(seen.told or ()), None)
     return replace(seen, request=seen.request[last], observed=seen.observed[last], told=None if seen.told is None else seen.told[last])
 
 

@@ -17,6 +17,13 @@ MOST_KEPT = 512
 """Earlier prompts that are kept for matching."""
 
 
+MOST_REQUESTS = 600
+"""Requests that a twin runs: the last ones of a longer series, as what growth there is shows in them."""
+
+MOST_TOKENS = 30_000_000
+"""Tokens of all of them together; a log's figures may be anything."""
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """The counts of one request.
@@ -32,6 +39,17 @@ class Told:
     matched: int
     generated: int
     think_s: float = 0.0
+
+
+def how_many_run(told: Sequence[Told], most: int = MOST_REQUESTS) -> int:
+    """Return how many of the last requests a twin runs, `most` at most: 0 when the last one alone is too long."""
+    count = tokens = 0
+    for one in reversed(told[-most:]):
+        tokens += one.tokens + one.generated
+        if tokens > MOST_TOKENS:
+            break
+        count += 1
+    return count
 
 
 def requests_of(told: Sequence[Told]) -> Iterator[Request]:

@@ -14,7 +14,7 @@ import polars as pl
 from kvlab.diagnose.budget_or_leak import budget_or_leak
 from kvlab.diagnose.finding import Finding, Number
 from kvlab.diagnose.known import policy_of, policy_told, shape_of
-from kvlab.diagnose.outside.requests_told import Told
+from kvlab.diagnose.outside.requests_told import Told, how_many_run
 from kvlab.diagnose.outside.told_twin import told_twin
 from kvlab.lab.twin import Twin, lawful
 from kvlab.policy import Policy
@@ -45,7 +45,8 @@ def rules_say(recording: Recording, thin: Finding) -> Finding:
 
 def _told(recording: Recording) -> tuple[Told, ...]:
     rows = recording.requests.filter(pl.col("tokens").is_not_null() & pl.col("matched").is_not_null()).tail(MOST_TOLD)
-    return tuple(Told(tokens, matched, generated or 0) for tokens, matched, generated in rows.select("tokens", "matched", "generated").iter_rows())
+    told = tuple(Told(tokens, matched, generated or 0) for tokens, matched, generated in rows.select("tokens", "matched", "generated").iter_rows())
+    return told[len(told) - how_many_run(told) :]
 
 
 def _of_requests(told: tuple[Told, ...], shape: Shape, policy: Policy) -> tuple[dict[str, Number], str]:

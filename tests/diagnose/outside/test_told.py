@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from kvlab.diagnose.outside import Seen, Told, from_outside, judged, requests_of, series_seen
-from kvlab.diagnose.outside.from_recording import MOST_JUDGED
+from kvlab.diagnose.outside.requests_told import MOST_REQUESTS, MOST_TOKENS
 from kvlab.events import Event, Matched, Observed, RequestBegan, RequestClosed, RunnerChanged
 from kvlab.lab.shapes import read_shape
 from kvlab.lab.twin import Twin
@@ -63,10 +64,22 @@ def test_without_matches_or_with_few_figures_it_says_what_to_record() -> None:
 
 def test_of_a_long_series_the_last_requests_are_judged() -> None:
     events: list[tuple[float, int, Event]] = []
-    for number in range(1, MOST_JUDGED + 101):
+    for number in range(1, MOST_REQUESTS + 101):
         matched = Matched(tokens=40, matched=0, cached=0, left=40)
         seen = (RequestBegan(tokens=40), matched, RequestClosed(generated=1), Observed(gauge="size", observed=10**9, step=1))
         events += [(0.0, number, event) for event in seen]
     found = from_outside(recording_of(events, shape=read_shape("smollm2").to_dict()))
-    assert found.numbers["requests"] == MOST_JUDGED
+    assert found.numbers["requests"] == MOST_REQUESTS
     assert found.evidence[0].rows[0]["request"] == 101
+
+
+@pytest.mark.parametrize("tokens", [40_000, MOST_TOKENS, 10**12])
+def test_prompts_beyond_a_shapes_context_or_any_sense_are_bounded(tokens: int) -> None:
+    events: list[tuple[float, int, Event]] = []
+    for number in range(1, 8):
+        matched = Matched(tokens=tokens, matched=0, cached=0, left=tokens)
+        seen = (RequestBegan(tokens=tokens), matched, RequestClosed(generated=1), Observed(gauge="size", observed=10**9, step=1))
+        events += [(0.0, number, event) for event in seen]
+    found = from_outside(recording_of(events, shape=read_shape("smollm2").to_dict()))
+    assert found.question == "budget_or_leak"
+    assert tokens < MOST_TOKENS or found.verdict == "not_enough_data"
