@@ -20,6 +20,9 @@ from kvlab.recording import Recording
 AVAILABLE = ("available", "system_free")
 """Gauges of what can be had without swapping. The free pages of vm_stat are none: they leave out what the system would give back."""
 
+MOST_CONTEXT = 2**24
+"""Tokens of context that are believed; a pasted figure may be anything."""
+
 _REFUSED = re.compile(r"model requires (?:more system memory \()?([\d.]+ [KMGT]?i?B)\)? (?:but only|than is available \()\s?([\d.]+ [KMGT]?i?B)")
 
 
@@ -60,7 +63,7 @@ def room(recording: Recording) -> Room:
     counted = held.get("counted")
     if counted is None:
         counted = max(0, now - base) if now is not None and base is not None else 0
-    context = _context(recording) or (shape.context if shape is not None else 0) or None
+    context = _context(recording) or (min(shape.context, MOST_CONTEXT) if shape is not None else 0) or None
     live_left = transient = None
     if shape is not None and context:
         live_left = max(0, shape.bytes_per_token * context - (held.get("live") or 0))
@@ -115,5 +118,5 @@ def _first(recording: Recording) -> int | None:
 def _context(recording: Recording) -> int | None:
     told = recording.events.filter(pl.col("kind") == "listed").get_column("context").drop_nulls()
     asked = recording.observed.filter(pl.col("gauge").is_in(["asked_context", "num_ctx", "context"])).get_column("number").drop_nulls()
-    found = [int(value) for value in (*told, *asked) if value]
+    found = [int(value) for value in (*told, *asked) if 0 < value <= MOST_CONTEXT]
     return max(found) if found else None

@@ -56,6 +56,17 @@ def test_with_a_shape_live_buffers_and_transients_are_counted() -> None:
     assert will_it_fit(server(size=18 * GIB, available=budget + live - 1, model=model)).verdict == "does_not_fit"
 
 
+@pytest.mark.parametrize("context", [10**12, -5])
+def test_a_context_that_cannot_be_is_not_believed(context: int) -> None:
+    events: list[Event] = [
+        Listed(count=1, model="qwen3.8:27b-mlx", context=context),
+        Observed(gauge="size", observed=18 * GIB, step=1),
+        Observed(gauge="available", observed=20 * GIB, step=1),
+    ]
+    found = will_it_fit(recording_of(((0.0, 0, event) for event in events), model="qwen3.8:27b-mlx"))
+    assert found.numbers["context_tokens"] == kvlab.twin("qwen3.8-27b").shape.context
+
+
 def test_a_load_that_the_server_refused_does_not_fit() -> None:
     words = "error loading: model requires 21.0 GiB but only 14.0 GiB are available (after 512.0 MiB overhead)"
     found = will_it_fit(recording_of([(0.0, 0, Warned(message=words))]))
