@@ -17,7 +17,6 @@ import polars as pl
 
 from kvlab.errors import BadValue, NotAvailable
 from kvlab.events import ChunkRan, Event, Matched, RequestClosed, TokenOut
-from kvlab.lab.beside_twin import last_of
 from kvlab.lab.twin import Twin
 from kvlab.layers.spans import Run
 from kvlab.policy import Policy
@@ -127,7 +126,7 @@ class _Walk:
 
     def _closed(self, event: RequestClosed) -> None:
         number = event.request
-        prompt, said = last_of(self.lab)
+        prompt, said = self.lab.last
         if self.twin is None:
             self.twin = Twin(self.lab.shape, self.lab.policy)
         self.own += range(len(prompt), len(prompt) + len(said))

@@ -17,19 +17,13 @@ if TYPE_CHECKING:
     from kvlab.lab.lab import Lab
 
 
-def last_of(lab: Lab) -> tuple[list[int], list[int]]:
-    """Return the prompt and reply tokens of a lab's last request: no event holds the prompt's."""
-    runner = lab._runner  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    return ([], []) if runner is None else (list(runner.last[0]), list(runner.last[1]))
-
-
 def run_beside_twin(lab: Lab, workload: Workload, policy: Policy) -> tuple[Recording, Recording]:
     """Run a workload on the lab, storing its texts, then what was asked and replied on the checked twin; return both recordings."""
     told: list[Request] = []
 
     def each(event: Event) -> None:
         if isinstance(event, RequestClosed):
-            prompt, reply = last_of(lab)
+            prompt, reply = lab.last
             told.append(Request(tokens=tuple(prompt), generated=tuple(reply), label=workload.requests[len(told)].label))
 
     real = lab.run(workload, policy, store_text=True, progress=False, each=each)

@@ -99,7 +99,7 @@ def _kept(shape: Shape, requests: Sequence[Request], policy: Policy) -> _Kept:
     asked = Workload("fitting", [request for request in requests if not request.action])
     rows = Twin(shape).run(asked, policy.replace(budget_bytes=LARGEST), progress=False).requests
     generated = rows["generated"]
-    return _Kept(int(rows["left"].sum()) + NEW_TOKEN * int(generated.sum()), int((rows["tokens"] + generated).max() or 0), int(rows["counted"][-1]))  # type: ignore[arg-type]
+    return _Kept(int(rows["left"].sum()) + NEW_TOKEN * int(generated.sum()), int((rows["tokens"] + generated).max() or 0), int(rows["counted"][-1]))  # pyright: ignore[reportArgumentType]
 
 
 def _in_tokens(requests: Sequence[Request], encode: Encode) -> list[Request]:

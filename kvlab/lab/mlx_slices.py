@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import mlx.core as mx
 
 HEADS, WIDTH = 2, 32
-NUMBER_BYTES = 4
 
 
 def kept_by_copies(capacity: int, start: int, end: int) -> dict[str, tuple[int, int]]:
