@@ -14,6 +14,9 @@ from kvlab.errors import BadValue
 KINDS = ("kv", "rotating", "recurrent", "stateless", "draft_kv")
 """The layer kinds: full attention, sliding window, recurrent state, no state at all, a draft head's full attention."""
 
+WHOLE_STATE = frozenset({"rotating", "recurrent"})
+"""The layer kinds that can be restored only where a whole state of them stands."""
+
 
 @dataclass(frozen=True, slots=True)
 class LayerGroup:

@@ -14,11 +14,10 @@ from kvlab.lab.twin import Twin
 from kvlab.models.config import Provenance, SourcedShape, cached_folder, shape_from_config
 from kvlab.models.config.provenance import provenance_from
 from kvlab.policy import Policy
-from kvlab.shape import LayerGroup, Shape
+from kvlab.shape import WHOLE_STATE, LayerGroup, Shape
 
 UNIT_TOKEN_BYTES = 1
 UNIT_STATE_BYTES = 10
-WHOLE_STATE = frozenset({"rotating", "recurrent"})
 
 SHAPE_FIELDS = ("name", "groups", "weights_bytes", "context", "look_ahead")
 """What of a shape's file is the shape; the rest says where it comes from."""

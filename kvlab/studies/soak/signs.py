@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvlab.shape import WHOLE_STATE
 from kvlab.studies.soak.sight import Sight
-
-WHOLE_STATE = frozenset({"recurrent", "rotating"})
 
 
 @dataclass(frozen=True, slots=True)
