@@ -18,7 +18,9 @@ GB = 10**9
 
 _BINARY = (("TiB", 2**40), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
 _DECIMAL = (("TB", 10**12), ("GB", GB), ("MB", 10**6), ("kB", 10**3))
-_FACTORS = {name.lower(): factor for name, factor in (*_BINARY, *_DECIMAL)} | {"b": 1}
+FACTORS = {name.lower(): factor for name, factor in (*_BINARY, *_DECIMAL)} | {"b": 1}
+"""Bytes in a unit, by its name in small letters."""
+
 LARGEST = 2**63 - 1
 """The largest count of bytes that a recording can hold."""
 
@@ -66,7 +68,7 @@ def parse_bytes(text: str | int) -> int:
     if text.strip() == "0":
         return 0
     found = _PATTERN.fullmatch(text)
-    factor = _FACTORS.get(found[2].lower()) if found else None
+    factor = FACTORS.get(found[2].lower()) if found else None
     if found is None or factor is None:
         raise BadValue(
             what=f"{text!r} is not a number of bytes",

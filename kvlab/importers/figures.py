@@ -11,12 +11,10 @@ import math
 import re
 from dataclasses import dataclass
 
-from kvlab.units import LARGEST
+from kvlab.units import FACTORS, LARGEST
 
-BINARY = {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-DECIMAL = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-UNITS: dict[str, int] = BINARY | DECIMAL | {"b": 1, "byte": 1, "bytes": 1}
-"""Bytes in a unit, by its name in small letters."""
+UNITS: dict[str, int] = FACTORS | {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "byte": 1, "bytes": 1}
+"""Bytes in a unit, by its name in small letters: those of kvlab.units, and what tools write besides."""
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 """Seconds in a unit of time."""
