@@ -13,8 +13,9 @@ from kvlab.studies.reproduce.models import hybrid35
 from kvlab.studies.reproduce.published import Experiment
 from kvlab.studies.reproduce.result import Aside, Made
 from kvlab.studies.reproduce.run import held, run
-from kvlab.studies.reproduce.scenes import LADDER, ladder
+from kvlab.studies.reproduce.scenes import ladder
 from kvlab.units import GB, GIB
+from kvlab.workloads.experiments import LADDER
 
 FITTED = 5
 """Rows on which the two constants are fitted."""

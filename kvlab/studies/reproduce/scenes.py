@@ -6,6 +6,7 @@ Invariant: the same call gives the same tokens.
 from __future__ import annotations
 
 from kvlab.workloads import Follow, Request, Workload
+from kvlab.workloads.experiments import LADDER
 from kvlab.workloads.streams import Fresh, NamedStreams
 
 TEMPLATE = 18
@@ -27,7 +28,6 @@ SHORT_PROMPT = 1_300
 CHAT_SYSTEM, CHAT_QUESTION, CHAT_REPLY, CHAT_NEXT = 45, 28, 24, 31
 """Tokens of the 50-turn chat: before the first question, of it, of a reply, and of what a later turn adds once the reply is rendered anew."""
 
-LADDER = (1024, 4096, 8192, 16384, 32768, 65536, 131072)
 LONG = 84_000
 
 
