@@ -41,7 +41,16 @@ class Observed(Event):
 
 @dataclass(slots=True)
 class Listed(Event):
-    """A server named one of the `count` models it has loaded; with count 0 it named none. `label` is what it says of how long it stays."""
+    """A server named one of the `count` models it has loaded; with count 0 it named none.
+
+    Attributes:
+        count: How many it named at once.
+        model: The model's name.
+        digest: Which weights, as the server names them; "" when not told.
+        context: Its context length in tokens; None when not told.
+        label: What the server says of how long it stays.
+        at: The moment as it was found; "" when none stands there.
+    """
 
     kind: ClassVar[str] = "listed"
     count: int = 0
@@ -69,7 +78,15 @@ RUNNER_STATES = ("starting", "serving", "ready", "loaded", "idle", "expired", "u
 
 @dataclass(slots=True)
 class ProcessSeen(Event):
-    """A process was alive: its number, that of its parent, and the name of its program."""
+    """A process was alive.
+
+    Attributes:
+        pid: Its number.
+        ppid: Its parent's number; None when not told.
+        label: The name of its program.
+        model: The model that it holds; "" when not known.
+        at: The moment as it was found; "" when none stands there.
+    """
 
     kind: ClassVar[str] = "process_seen"
     pid: int | None = None

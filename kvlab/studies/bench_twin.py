@@ -1,8 +1,8 @@
 """The twin's price: a chat of 50 turns and a public trace of 12,031 requests, both on a 27B shape, on one core.
 
 Each is run in a process of its own, so that its resident bytes are its own. A run is what `kvlab twin` does: requests, events, a recording,
-findings. Seconds are the processor's: on a core
-of its own the clock shows the same. Bars: `CHAT_S` and `TRACE_S` seconds, `RSS_BYTES` of resident memory at most.
+findings. Seconds are the processor's: on a core of its own the clock shows the same. Bars: `CHAT_S` and `TRACE_S` seconds, at most `RSS_BYTES`
+resident bytes.
 """
 
 from __future__ import annotations

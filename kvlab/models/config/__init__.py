@@ -1,4 +1,4 @@
-"""A model's shape from its config alone: the net is built lazily and traced without running it, so a model of any size costs no memory bytes to speak of."""
+"""A model's shape from its config alone: the net is built lazily and traced without running it, so no weight of it is held, whatever its size."""
 
 from __future__ import annotations
 

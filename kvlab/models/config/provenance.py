@@ -18,7 +18,7 @@ class Provenance:
     """Where one figure comes from.
 
     Attributes:
-        status: `fact` (read off a file, a program or a public source) or `guess` (from memory, or filled in).
+        status: `fact` (read off a file, a program or a public source) or `guess` (recalled without a source, or filled in).
         source: The source in words.
     """
 
