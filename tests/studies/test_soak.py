@@ -155,6 +155,21 @@ def test_recipes_bring_nothing_out_of_main() -> None:
             assert {sign for sign in life.shown if sign in PLANTED} == set()
 
 
+def test_a_node_that_was_paged_out_and_then_merged_with_a_bare_one_was_not_skipped() -> None:
+    """Found by a million operations: two lives in which page-out left nothing out."""
+    shape = LAYER_SETS["kv+rotating"][0]
+    first = Policy.ollama("0.32.7").replace(budget_bytes=10, capture_grid=8, capture_before_end=3, prefill_chunk=9)
+    long = (3, 1, 2, 2, 5, 5, 7, 3, 3, 2, 2, 6, 1, 2, 6, 1, 1, 6, 1, 5, 3, 6, 4, 2, 2, 5, 4, 5, 7, 1, 6)
+    asks = (Ask((3, 1, 2, 2)), Ask((3, 1, 2, 4, 5, 1, 2)), Ask(long, cancel_prefill=30), Ask(long[:10], leave_after=1), Ask((3,)))
+    second = Policy.ollama("0.30.8").replace(budget_bytes=12, capture_grid=8, capture_before_end=1, prefill_chunk=9)
+    stem = (4, 7, 7, 5, 1, 1, 3, 4, 6)
+    others = (Ask(stem, (4,)), Ask((*stem, 4, 1)), Ask(stem, (2, 4)), Ask(stem, (4, 1, 2)), Ask((*stem, 4, 1), leave_after=1), Ask((4,)))
+    for plan in (Plan(first, shape, asks), Plan(second, shape, others)):
+        life = live(plan)
+        assert "F-13" not in life.shown
+        assert life.unexplained == []
+
+
 def test_wrong_use_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(BadValue, match="0 operations"):
         soak(0)

@@ -20,6 +20,7 @@ from kvlab.events import (
     NodeBorn,
     NodeMerged,
     NodeSplit,
+    PagedOut,
     RequestClosed,
     Scheduled,
     SnapshotClosed,
@@ -53,6 +54,7 @@ class Witness:
             NodeBorn: self._node_born,
             NodeSplit: self._node_split,
             NodeMerged: self._node_merged,
+            PagedOut: self._paged_out,
             SnapshotTaken: self._taken,
             SnapshotPlaced: self._placed,
             SnapshotOwned: self._owned,
@@ -113,6 +115,11 @@ class Witness:
 
     def _node_merged(self, event: NodeMerged) -> None:
         self._nodes[event.node] = (event.start, event.end)
+
+    def _paged_out(self, event: PagedOut) -> None:
+        # not skipped: what it misses afterwards it has lost in a merge with a bare node
+        if self._partial is not None and self._partial[0].id == event.node:
+            self._partial = None
 
     def _taken(self, event: SnapshotTaken) -> None:
         self._snapshots[event.snapshot] = (event.layer, event.start)
