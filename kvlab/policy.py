@@ -7,9 +7,9 @@ Source of the choices and of the version table: the public history of Ollama's M
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from kvlab.errors import BadValue
 from kvlab.units import GIB, LARGEST, parse_bytes
@@ -225,6 +225,11 @@ def _typed(name: str, value: Any) -> Any:
     if name == "evict_at":
         return frozenset(value.replace(",", " ").split() if isinstance(value, str) else value)
     return value
+
+
+def choice_words(value: object) -> str:
+    """Return a choice's value as `--set` takes it; several names as `attach,begin`, sorted."""
+    return ",".join(sorted(map(str, cast("Iterable[object]", value)))) if isinstance(value, set | frozenset | list | tuple) else str(value)
 
 
 def _bad_choice(name: str, value: object, allowed: str) -> BadValue:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kvlab.errors import BadValue
-from kvlab.policy import Policy
+from kvlab.policy import Policy, choice_words
 from kvlab.units import binary
 
 
@@ -28,4 +28,4 @@ def policy_words(choices: Mapping[str, Any]) -> str:
 def _value(name: str, value: Any) -> str:
     if name == "budget_bytes":
         return binary(value)
-    return "+".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return choice_words(value)

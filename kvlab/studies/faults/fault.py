@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kvlab.policy import choice_words
+
 SWITCH, LIFECYCLE, DOCUMENTED = "switch", "lifecycle", "documented only"
 """What kvlab can do about an entry: a policy's choice makes it and another cures it; it is of a server's life, not of the cache; it is told."""
 
@@ -48,12 +50,12 @@ class Fault:
     @property
     def choice(self) -> str | None:
         """The choice that makes it, as `--set` takes it; None when there is none."""
-        return f"{self.field}={words(self.fault)}" if self.field else None
+        return f"{self.field}={choice_words(self.fault)}" if self.field else None
 
     @property
     def cured_by(self) -> str | None:
         """The choice that cures it, as `--set` takes it; None when there is none."""
-        return f"{self.field}={words(self.cure)}" if self.field else None
+        return f"{self.field}={choice_words(self.cure)}" if self.field else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as JSON holds it."""
@@ -70,8 +72,3 @@ class Fault:
             "reason": self.reason or None,
             "issue": self.issue or None,
         }
-
-
-def words(value: Any) -> str:
-    """Return a choice's value as `--set` takes it."""
-    return ",".join(sorted(map(str, value))) if isinstance(value, frozenset) else str(value)  # pyright: ignore[reportUnknownArgumentType]

@@ -1,0 +1,24 @@
+"""A policy in words: what is printed of a choice can be given back to `--set`."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvlab.policy import CHOICES, EVICT_MOMENTS, Policy, choice_words
+from kvlab.recording.policy_words import policy_words
+
+
+@pytest.mark.parametrize("moments", [EVICT_MOMENTS, frozenset({"begin"}), frozenset[str]()])
+def test_a_set_of_moments_comes_back(moments: frozenset[str]) -> None:
+    printed = choice_words(Policy(evict_at=moments).to_dict()["evict_at"])
+    assert Policy().replace(evict_at=printed).evict_at == moments
+
+
+@pytest.mark.parametrize("field", CHOICES)
+def test_every_name_comes_back(field: str) -> None:
+    for name in CHOICES[field]:
+        assert choice_words(Policy().replace(**{field: name}).to_dict()[field]) == name
+
+
+def test_a_manifest_s_policy_says_its_moments_as_they_are_set() -> None:
+    assert "evict_at=begin,close" in policy_words(Policy(evict_at=frozenset({"close", "begin"})).to_dict())
