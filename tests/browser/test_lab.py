@@ -15,6 +15,9 @@ from tests.browser.lab_page import ROOT, LabPage, LabServer, chromium, lab_serve
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
+IN_EVERY_RUN = ("00_first_run.ipynb", "20_step_through_a_request.ipynb")
+"""The other notebooks run without a page in tests/notebooks, and in JupyterLab with `pytest -m full`."""
+
 IMPORTS = """\
 import base64, io
 import altair as alt, anywidget, ipywidgets, polars as pl, traitlets
@@ -107,7 +110,7 @@ def lab(browser: Browser) -> Iterator[LabPage]:
 
 
 @pytest.mark.usefixtures("embedded_model")
-@pytest.mark.parametrize("name", [path.name for path in NOTEBOOKS])
+@pytest.mark.parametrize("name", [pytest.param(path.name, marks=[] if path.name in IN_EVERY_RUN else pytest.mark.full) for path in NOTEBOOKS])
 def test_notebook_runs_offline_with_its_pictures_drawn(server: LabServer, lab: LabPage, name: str) -> None:
     lab.open(server.url(name))
     assert lab.run_all() == []
