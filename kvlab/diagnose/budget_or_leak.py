@@ -33,6 +33,9 @@ ROUNDING = {"cpu": 0.1, "gpu": 1.0}
 """What snapshots may retain above what they count, as a share of it, by the model's device. MLX takes a free buffer of up to twice the size
 asked for, and on a GPU rounds large ones up to a page; on a CPU 0.005 was measured."""
 
+MOST_TOLD = 1_000_000
+"""Requests until the budget is full; more are not told as a number."""
+
 _COLUMNS = ("request", "counted", "live", "snapshots", "retained", "active", "unattributed", "budget", "predicted_counted", "predicted_live", "nodes")
 
 
@@ -162,6 +165,8 @@ def _unexplained_words(numbers: dict[str, Number]) -> str:
     value = numbers["unexplained_slope_bytes_per_request"]
     if value is None:
         return "No twin was recorded beside it, so a leak below that cannot be excluded."
+    if isinstance(value, int | float) and value <= 0:
+        return "Unexplained bytes do not grow."
     return f"Unexplained beyond the allocator's rounding: {_bytes(numbers, 'unexplained_slope_bytes_per_request')} per request."
 
 
@@ -191,9 +196,15 @@ def _filling(numbers: dict[str, Number]) -> str:
     left = numbers["requests_until_full"]
     return (
         f"Counted bytes grow by {_bytes(numbers, 'growth_bytes_per_request')} per request towards the budget of {_bytes(numbers, 'budget_bytes')}; "
-        f"{_bytes(numbers, 'counted_bytes')} are counted. {'' if left is None else f'It is full after about {left} more such requests. '}"
+        f"{_bytes(numbers, 'counted_bytes')} are counted. {_until_full(left)}"
         f"Plateau predicted as weights + live + budget: {_bytes(numbers, 'predicted_plateau_bytes')}. " + _unexplained_words(numbers)
     )
+
+
+def _until_full(left: Number) -> str:
+    if not isinstance(left, int):
+        return ""
+    return f"It is full after about {left:,} more such requests. " if left <= MOST_TOLD else f"It is not full within {MOST_TOLD:,} more such requests. "
 
 
 def _none(numbers: dict[str, Number]) -> str:

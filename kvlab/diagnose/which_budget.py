@@ -61,7 +61,8 @@ def which_budget(recording: Recording) -> Finding:
         lacks = f"The budget of {binary(found.budget)} does not hold: {binary(int(read[-1]))} are counted; budget_or_leak says why."
         return replace(not_enough_data(QUESTION, lacks, "Record a run that its rules keep below it."), numbers=numbers)
     fits = "" if found.total is None else f" Full it takes {binary(plateau)} of the machine's {binary(found.total)}." if plateau is not None else ""
-    words = f"The budget of {binary(found.budget)} is not in the way: {evictions} evictions, up to {lost} tokens lost to them, {cached} restored.{fits}"
+    state = f"is full: of {evictions} evictions later requests lost up to {lost} tokens" if evictions else "evicts nothing yet"
+    words = f"The budget of {binary(found.budget)} {state}; {cached} were restored. It is not in the way.{fits}"
     return _finding("budget_filling", words, numbers, "medium" if len(read) else "low")
 
 
