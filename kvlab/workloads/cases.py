@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from kvlab.errors import BadValue, UnreadableInput
 from kvlab.policy import Policy
+from kvlab.workloads.bounds import Room
 from kvlab.workloads.case_fields import Fields
 from kvlab.workloads.case_layers import shape_of
 from kvlab.workloads.request import Follow, Request
@@ -63,13 +64,13 @@ def case(path: str | Path, scale: float = 1.0) -> Workload:
         BadValue: a key is unknown or a value cannot be used; the error names the file, the key and the value.
     """
     path = Path(path)
-    fields = Fields(path.name, _read(path), _CASE_KEYS)
+    fields = Fields(str(path), _read(path), _CASE_KEYS)
     name = fields.text("id", path.stem)
     policy = fields.table("policy")
     try:
         Policy.from_dict(policy)
     except BadValue as error:
-        raise BadValue(what=f"{path.name}, policy: {error.what}", why=error.why, hint=error.hint) from None
+        raise BadValue(what=f"{path}, policy: {error.what}", why=error.why, hint=error.hint) from None
     return Workload(
         name=name,
         requests=_Requests(fields, scale).all(),
@@ -101,6 +102,7 @@ class _Requests:
         self._scale = scale
         self._streams = NamedStreams()
         self._fresh = Fresh()
+        self._room = Room()
         self._rerendered: dict[str, int | None] = {}
 
     def all(self) -> tuple[Request, ...]:
@@ -114,7 +116,7 @@ class _Requests:
         fields = Fields(f"{self._fields.where}, workload[{place}]", self._scaled(cast("object", row)), _ACTION_KEYS if is_action else _REQUEST_KEYS)
         if is_action:
             return [_action(fields)]
-        return [self._request(fields) for _ in range(fields.count("repeat", 1, least=1))]
+        return [self._request(fields) for _ in range(self._room.take(fields))]
 
     def _scaled(self, row: object) -> object:
         if self._scale == 1 or not isinstance(row, dict):

@@ -6,6 +6,7 @@ import difflib
 from pathlib import Path
 
 from kvlab.errors import BadValue
+from kvlab.workloads.bounds import require_count
 from kvlab.workloads.cases import case
 from kvlab.workloads.experiments import ELSEWHERE, EXPERIMENTS, experiment
 from kvlab.workloads.families import FAMILIES
@@ -44,7 +45,7 @@ def named(text: str, scale: float = 1.0) -> Workload:
             why=f"{name}:N needs a whole number of at least 1",
             hint=f"write for example {name}:{scenario.usual}",
         )
-    return scenario.build(int(rest))
+    return scenario.build(require_count(name, rest, scenario.usual))
 
 
 def resolve(text: str, scale: float = 1.0) -> Workload:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kvlab.errors import BadValue
+from kvlab.workloads.bounds import require_count
 from kvlab.workloads.questions import BRANCHES, CHAT_TURNS, QUESTIONS, SHARED_BEGINNING
 from kvlab.workloads.request import Follow, Request
 from kvlab.workloads.workload import Workload
@@ -92,4 +93,4 @@ def _counted(name: str, count: int) -> int:
             why="a workload has at least one",
             hint=f"write for example {name}:{SCENARIOS[name].usual}",
         )
-    return count
+    return require_count(name, str(count), SCENARIOS[name].usual)

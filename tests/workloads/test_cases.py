@@ -138,6 +138,12 @@ def test_cancel_think_time_and_action_are_kept(tmp_path: Path) -> None:
         ({"workload": [{"unique_tokens": True}]}, ("unique_tokens is True",)),
         ({"workload": [{"unique_tokens": 1, "repeat": 0}]}, ("repeat is 0",)),
         ({"workload": [{"unique_tokens": 1, "think_seconds": -0.5}]}, ("think_seconds is -0.5",)),
+        ({"workload": [{"unique_tokens": 1, "repeat": 10**9}]}, ("mine.json, workload[0]", "repeat is 1000000000", "1,000,000")),
+        ({"workload": [{"unique_tokens": 1, "repeat": 10**6}, {"unique_tokens": 1}]}, ("workload[1]", "1,000,000")),
+        ({"workload": [{"unique_tokens": 10**15}]}, ("mine.json, workload[0]", "unique_tokens is 1000000000000000")),
+        ({"workload": [{"unique_tokens": 1, "generated_tokens": 10**15}]}, ("workload[0]", "generated_tokens is 1000000000000000")),
+        ({"workload": [{"prefix_id": "a", "prefix_tokens": 10**15}]}, ("workload[0]", "prefix_tokens is 1000000000000000")),
+        ({"workload": [{"unique_tokens": 10**6, "repeat": 10**6}]}, ("workload[0]", "unique_tokens is 1000000", "1,000,000 requests")),
         ({"workload": [{"continues": "a", "unique_tokens": 1}]}, ("continues is 'a'", "none")),
         ({"workload": [{"unique_tokens": 1, "drop_tail_tokens": 1}]}, ("drop_tail_tokens is 1",)),
         ({"workload": [{"unique_tokens": 1, "reply_rerendered_tokens": 1}]}, ("reply_rerendered_tokens is 1",)),
@@ -162,7 +168,7 @@ def test_cancel_think_time_and_action_are_kept(tmp_path: Path) -> None:
 def test_a_value_that_cannot_be_used_is_named_with_its_file_and_place(tmp_path: Path, changes: dict[str, Any], words: tuple[str, ...]) -> None:
     with pytest.raises(BadValue) as caught:
         case(written(tmp_path, **changes))
-    for word in ("mine.json", *words):
+    for word in (str(tmp_path / "mine.json"), *words):
         assert word in str(caught.value)
     assert caught.value.exit_code == 2
 

@@ -39,6 +39,9 @@ def test_resolve_takes_a_name_or_a_case_file() -> None:
         ("unrelated:0", ("unrelated:0",)),
         ("unrelated:-3", ("'-3'",)),
         ("unrelated:", ("unrelated:",)),
+        ("unrelated:99999999999", ("unrelated:99999999999", "at most 1,000,000")),
+        ("chat:1000001", ("chat:1000001", "at most 1,000,000")),
+        ("repeat:" + "9" * 5000, ("repeat:999", "at most 1,000,000")),
     ],
 )
 def test_an_unknown_name_or_count_is_named_with_what_is_near(text: str, words: tuple[str, ...]) -> None:
