@@ -19,7 +19,25 @@ from kvlab.cli import interrupted
 from kvlab.cli.command import Command
 from kvlab.errors import KvlabError, UnreadableInput
 
-COMMANDS = ("demo", "run", "twin", "check", "soak", "faults", "diagnose", "import", "probe", "report", "compare", "export", "pack", "lab", "doctor", "bench", "reproduce")
+COMMANDS = (
+    "demo",
+    "run",
+    "twin",
+    "check",
+    "soak",
+    "faults",
+    "diagnose",
+    "import",
+    "probe",
+    "report",
+    "compare",
+    "export",
+    "pack",
+    "lab",
+    "doctor",
+    "bench",
+    "reproduce",
+)
 """The commands, each a module of this package (`import` is `import_`: the word is Python's), in the order in which `--help` shows them."""
 
 INTERRUPTED = 130
