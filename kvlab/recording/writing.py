@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -33,6 +34,8 @@ class Writing:
             out.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
         except Timeout:
+            # some systems that make no file there answer as if the lock were held
+            _require_room_for_a_file(out.parent)
             raise UnreadableInput(
                 what=f"another run is writing to {str(out)!r}",
                 why="two runs in one recording would mix their events",
@@ -51,3 +54,12 @@ class Writing:
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError):
             self.close()
+
+
+def _require_room_for_a_file(folder: Path) -> None:
+    tried = folder / f".kvlab-{secrets.token_hex(4)}"
+    try:
+        tried.touch(exist_ok=False)
+        tried.unlink()
+    except OSError as error:
+        raise unwritable(folder, f"no file can be made in that folder: {(error.strerror or str(error)).lower()}") from None

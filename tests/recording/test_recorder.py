@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import os
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from filelock import FileLock, Timeout
 
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.events import PRIVATE_COLUMNS, Event, Loaded, Log, RequestClosed
@@ -268,6 +270,23 @@ def test_a_place_that_cannot_be_written(tmp_path: Path, place: str) -> None:
     assert caught.value.hint
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_folder_in_which_no_file_can_be_made_is_not_taken_for_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, locked: bool) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+    def held(self: FileLock, **_: object) -> None:
+        raise Timeout(self.lock_file)
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    monkeypatch.setattr(FileLock, "acquire", held if locked else refuse)
+    with pytest.raises(UnreadableInput, match="cannot be written") as caught:
+        Recorder(manifest(), out=tmp_path / "run.kvrec")
+    assert str(tmp_path) in caught.value.what
+    assert "no such file or directory" in caught.value.why
+    assert caught.value.exit_code == 3
 
 
 @pytest.mark.parametrize("names", [["notes.txt"], ["manifest.json", "index.html"]])
