@@ -69,6 +69,11 @@ def told(file: Path, fields: object) -> KvlabError:
         ("num_nextn_predict_layers", 10**9),
         ("num_nextn_predict_layers", -1),
         ("sliding_window_pattern", 10**9),
+        ("hidden_size", None),
+        ("hidden_size", [1]),
+        ("vocab_size", [128]),
+        ("rms_norm_eps", "small"),
+        ("rms_norm_eps", -1e-5),
     ],
 )
 def test_absurd_sizes(file: Path, field: str, value: object) -> None:
@@ -120,8 +125,24 @@ def test_no_model_type(file: Path) -> None:
 
 def test_sizes_that_do_not_fit_together(file: Path) -> None:
     error = told(file, LLAMA | {"num_key_value_heads": 3})
-    assert "llama" in error.what
+    assert "num_key_value_heads is 3" in error.what
+    assert "num_attention_heads is 4" in error.why
     assert isinstance(error, BadValue)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("num_attention_heads", None), ("num_attention_heads", [4]), ("intermediate_size", "x"), ("rms_norm_eps", None), ("rope_theta", "x")]
+)
+def test_a_value_of_another_kind_than_mlx_lm_reads(file: Path, field: str, value: object) -> None:
+    error = told(file, LLAMA | {field: value})
+    assert f"{field} is {value!r}" in error.what
+    assert "model_type" not in str(error)
+
+
+@pytest.mark.usefixtures("no_net")
+@pytest.mark.parametrize("field", ["rms_norm_eps", "rope_theta"])
+def test_a_number_that_is_none(file: Path, field: str) -> None:
+    assert f"{field} is nan" in told(file, LLAMA | {field: float("nan")}).what
 
 
 def test_weights_beyond_any_machine(file: Path) -> None:

@@ -5,6 +5,7 @@ The bounds are far beyond any public model. Fields of other towers (vision, audi
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +31,13 @@ AT_LEAST_ONE = re.compile(
 )
 """Fields that are a whole number of at least 1 wherever they are given: MLX divides by some of them, and a division by 0 ends the process."""
 
+ALWAYS_ONE_NUMBER = ("hidden_size", "vocab_size")
+"""Fields that no architecture reads as a list, one number a layer, or leaves empty."""
+
 OTHER_TOWERS = re.compile(r"vision|audio|image|video|speech|id2label|label2id|task_specific|quantization|compression")
+SMALL_ADDEND = re.compile(r"(^|_)(eps|epsilon)$")
+"""What a norm adds to what it divides by."""
+
 NO_SIZE = re.compile(r"_ids?$|_idxs?$|_index$|token(?!s)|position|context|length|theta|base|seed|factor|scal|multiplier|beta|eps|n_ctx")
 
 
@@ -57,10 +64,17 @@ def require_sane(config: Config) -> None:
     """Check every size in `config`.
 
     Raises:
-        BadValue: a size is negative, no whole number, or absurdly large; or no field gives the number of layers.
+        BadValue: a size is negative, no whole number, or absurdly large; a number is NaN; or no field gives the number of layers.
     """
     for place, name, value in _fields(config.data):
         _check(config, place, name, value)
+        _check_number(config, place, name, value)
+    inner = "text_config." if isinstance(config.data.get("text_config"), dict) else ""
+    for name in ALWAYS_ONE_NUMBER:
+        # a config of several towers may leave its own empty: then its text_config counts
+        value: object = config.text.get(name, 1)
+        if not _whole(value):
+            raise config.bad(f"{inner}{name}", value, "it is a whole number of at least 1")
     if not any(config.text.get(name) is not None for name in LAYER_FIELDS):
         raise config.missing(LAYER_FIELDS[0], "a config tells how many layers the model has")
 
@@ -87,5 +101,16 @@ def _check(config: Config, place: str, name: str, value: object) -> None:
             return
 
 
+def _check_number(config: Config, place: str, name: str, value: object) -> None:
+    if SMALL_ADDEND.search(name) and value is not None and not (_number(value) and 0 <= cast("float", value) < math.inf):
+        raise config.bad(place, value, "it is a number of at least 0")
+    if isinstance(value, float) and math.isnan(value):
+        raise config.bad(place, value, "a config's numbers are numbers")
+
+
 def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

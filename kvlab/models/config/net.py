@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from kvlab.errors import KvlabError
+from kvlab.models.config.blame import not_built
 from kvlab.models.config.source import Config
 
 if TYPE_CHECKING:
@@ -106,13 +107,7 @@ def told(config: Config) -> Iterator[None]:
         missing = re.search(r"missing \d+ required \w+ arguments?: '(\w+)'", str(error))
         if missing:
             raise config.missing(missing[1], f"mlx-lm needs it for model_type {config.data.get('model_type')!r}") from error
-        why = str(error).strip().splitlines()
-        raise config.bad(
-            "model_type",
-            config.data.get("model_type"),
-            f"mlx-lm cannot build that net of the other fields: {type(error).__name__}: {why[0] if why else 'no reason given'}",
-            "correct the sizes so that they fit together",
-        ) from error
+        raise not_built(config, error) from error
 
 
 @contextlib.contextmanager
