@@ -39,6 +39,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 """The names each field may take; the first is today's upstream main."""
 
+NEWEST_KNOWN = (0, 34)
+"""Major and minor number of the newest releases whose rules are known: reports name them up to 0.34.2, and what main changed came after."""
+
 EVICT_MOMENTS = frozenset({"begin", "attach", "page_out", "close", "prefill", "idle"})
 """The moments at which eviction may run."""
 
@@ -107,11 +110,27 @@ class Policy:
         """Return the behaviour of an Ollama release, such as `0.32.5`; `main` is today's upstream main.
 
         Raises:
-            BadValue: the text is no version, or older than 0.30.7, where the table begins.
+            BadValue: the text is no version, older than 0.30.7, where the table begins, or newer than `NEWEST_KNOWN`.
         """
         if version == "main":
             return cls()
-        return cls(**_at_version(_version_key(version), version))
+        key = _version_key(version)
+        if key[:2] > NEWEST_KNOWN:
+            raise BadValue(
+                what=f"Ollama {version} is newer than the newest behaviour kvlab knows",
+                why=f"the version table goes from 0.30.7 to the releases {NEWEST_KNOWN[0]}.{NEWEST_KNOWN[1]}.x",
+                hint="use main: the rules of upstream's main branch as last read",
+            )
+        return cls(**_at_version(key, version))
+
+    @classmethod
+    def of_server(cls, version: str) -> Policy:
+        """Return the rules to judge a server's log by: as `ollama`, but a server newer than known is taken for the newest known.
+
+        Raises:
+            BadValue: the text is no version, or older than 0.30.7.
+        """
+        return cls() if version == "main" else cls(**_at_version(_version_key(version), version))
 
     @classmethod
     def kvlab(cls) -> Policy:

@@ -168,6 +168,6 @@ def _named(error: KvlabError, name: str) -> KvlabError:
 def _policy(version: str | None) -> dict[str, object]:
     """Return the rules of the cache of a server's version; {} when none is named or it is older than what is known."""
     try:
-        return Policy.ollama(version).to_dict() if version else {}
+        return Policy.of_server(version).to_dict() if version else {}
     except KvlabError:
         return {}

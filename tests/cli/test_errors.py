@@ -92,6 +92,8 @@ def test_wrong_use_is_2(kvlab_says: Kvlab, words: list[str]) -> None:
         (["--budget", "9" * 400 + "GiB"], ("too many bytes",)),
         (["--policy", "nope"], ("'nope'", "main", "kvlab", "0.32.5")),
         (["--policy", "0.12.0"], ("0.12.0", "0.30.7")),
+        (["--policy", "9.9.9"], ("9.9.9", "0.30.7", "0.34.x", "main")),
+        (["--policy", "0.35.0"], ("0.35.0", "newer")),
         (["--policy", "latest"], ("latest",)),
         (["--set", "store=whole_entries"], ("store", "'whole_entries'", "whole_entry_lru")),
         (["--set", "version=0.30.8"], ("'version'",)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kvlab.errors import BadValue
 from kvlab.policy import CHOICES, EVICT_MOMENTS, Policy, choice_words
 from kvlab.recording.policy_words import policy_words
 
@@ -22,3 +23,9 @@ def test_every_name_comes_back(field: str) -> None:
 
 def test_a_manifest_s_policy_says_its_moments_as_they_are_set() -> None:
     assert "evict_at=begin,close" in policy_words(Policy(evict_at=frozenset({"close", "begin"})).to_dict())
+
+
+def test_a_server_newer_than_known_is_judged_by_the_newest_known_rules() -> None:
+    assert Policy.of_server("0.99.0") == Policy.ollama("0.34.2")
+    with pytest.raises(BadValue, match=r"0\.99\.0 is newer"):
+        Policy.ollama("0.99.0")
