@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from kvlab.cache import PrefixCache, Session
-from kvlab.policy import Policy
+from kvlab.policy import Policy, choice_words
 from kvlab.trie import Node
 from kvlab.units import binary
 
@@ -75,9 +75,7 @@ def _policy(policy: Policy, path: str) -> Part:
 
 
 def _choice(name: str, value: Any) -> str:
-    if name.endswith("_bytes"):
-        return binary(value)
-    return "+".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return binary(value) if name.endswith("_bytes") else choice_words(value)
 
 
 def _layer(layer: Any, path: str) -> Part:

@@ -12,7 +12,7 @@ import polars as pl
 
 from kvlab.diagnose import Finding, Findings
 from kvlab.diagnose.finding import number_words
-from kvlab.policy import Policy
+from kvlab.policy import Policy, choice_words
 from kvlab.recording import Recording
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import MIB, binary
@@ -72,7 +72,7 @@ def again_part(recording: Recording) -> str:
     if not manifest.workload or not manifest.policy:
         return ""
     choices = {name: value for name, value in manifest.policy.items() if value != Policy().to_dict().get(name)}
-    sets = "".join(f" --set {shlex.quote(f'{name}={_choice(value)}')}" for name, value in choices.items())
+    sets = "".join(f" --set {shlex.quote(f'{name}={choice_words(value)}')}" for name, value in choices.items())
     twin = manifest.source == "twin"
     model = f" --{'shape' if twin else 'model'} {shlex.quote(manifest.model)}"
     command = f"kvlab {'twin' if twin else 'run'} {shlex.quote(manifest.workload)}{model}{sets} --out again.kvrec"
@@ -124,10 +124,6 @@ def manifest_part(recording: Recording) -> str:
         ("created", manifest.created),
     ]
     return "<h2>What made this recording</h2>" + definitions((name, words) for name, words in lines if words)
-
-
-def _choice(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _pairs(values: Mapping[str, Any]) -> str:

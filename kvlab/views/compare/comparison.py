@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from kvlab.display import Rich
-from kvlab.policy import Policy
+from kvlab.policy import Policy, choice_words
 from kvlab.recording import Moment, Recording
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import unit_for
@@ -43,6 +43,11 @@ class Comparison(Rich):
         if self.a.policy is None or self.b.policy is None:
             return {}
         return Policy.diff(self.a.policy, self.b.policy)
+
+    @property
+    def policy_lines(self) -> list[str]:
+        """A line a choice in which the policies differ, such as `policy protect: A frontier_and_branches, B active_path`."""
+        return [f"policy {name}: A {choice_words(mine)}, B {choice_words(theirs)}" for name, (mine, theirs) in self.policy.items()]
 
     @property
     def requests(self) -> pl.DataFrame:
@@ -91,7 +96,7 @@ class Comparison(Rich):
                 f"{tag}: {side.manifest.model}, {side.manifest.workload or 'no workload'}, policy {policy_words(side.manifest.policy)}"
                 for tag, side in self.sides
             ),
-            *(f"policy {name}: A {mine}, B {theirs}" for name, (mine, theirs) in self.policy.items()),
+            *self.policy_lines,
             *([] if self.a.manifest.workload == self.b.manifest.workload else ["the workloads differ: nodes at one place may hold different tokens"]),
             f"bytes at each request's end, in {unit.name}",
         ]
@@ -106,10 +111,11 @@ class Comparison(Rich):
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON holds it."""
         made = {tag.lower(): {"model": side.manifest.model, "workload": side.manifest.workload, "source": side.manifest.source} for tag, side in self.sides}
+        policies = [side.policy.to_dict() for _, side in self.sides if side.policy is not None]
         counts = {side: sum(row.side == side for row in self.tries(self.last)) for side in ("both", "only A", "only B")}
         return {
             **made,
-            "policy": {name: [_plain(value) for value in pair] for name, pair in self.policy.items()},
+            "policy": {name: [choices[name] for choices in policies] for name in self.policy},
             "requests": self.requests.to_dicts(),
             "nodes_at_the_end": {"request": self.last} | {name.replace(" ", "_").lower(): count for name, count in counts.items()},
         }
@@ -121,7 +127,3 @@ class Comparison(Rich):
 def compare(a: Recording, b: Recording) -> Comparison:
     """Return two recordings on one axis: what B does otherwise than A, by owner, by request, and node by node."""
     return Comparison(a, b)
-
-
-def _plain(value: Any) -> Any:
-    return sorted(value) if isinstance(value, set | frozenset) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

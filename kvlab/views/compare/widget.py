@@ -51,7 +51,7 @@ def page_data(comparison: Comparison) -> dict[str, Any]:
         alive = now
     return {
         **{tag.lower(): f"{side.manifest.model}, {side.manifest.workload}, {policy_words(side.manifest.policy)}" for tag, side in comparison.sides},
-        "policy": [f"policy {name}: A {mine}, B {theirs}" for name, (mine, theirs) in comparison.policy.items()],
+        "policy": comparison.policy_lines,
         "requests": [
             {"request": row["request"], "label": row["label_a"] or "", "tokens": row["tokens_a"], "a": row["cached_a"], "b": row["cached_b"]}
             for row in table.iter_rows(named=True)

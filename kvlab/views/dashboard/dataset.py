@@ -149,7 +149,7 @@ class Dataset:
         self._nodes.ended.clear()
         self._spans.ended.clear()
         about = self.about
-        told = {"title": about.title, "policy": {name: _plain(value) for name, value in about.policy.items()}, "groups": self._groups(), "source": about.source}
+        told = {"title": about.title, "policy": dict(about.policy), "groups": self._groups(), "source": about.source}
         return told | {"phases": list(PHASES), "states": list(STATES), "what": list(MARKS)} | self.delta()
 
     def delta(self) -> dict[str, Any]:
@@ -315,7 +315,3 @@ def _number(value: Any) -> Any:
     if isinstance(value, str):
         return STATES.index(value)
     return int(value)
-
-
-def _plain(value: Any) -> Any:
-    return sorted(value) if isinstance(value, set | frozenset) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

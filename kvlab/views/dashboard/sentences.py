@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kvlab import events as ev
+from kvlab.policy import choice_words
 from kvlab.recording.readings import PREDICTED
 from kvlab.units import binary
 
@@ -71,12 +72,8 @@ def text(event: ev.Event, policy: Mapping[str, Any]) -> str:
 
 def _rule(policy: Mapping[str, Any], *names: str) -> str:
     """Return ` (name=choice)` for what is known of the policy, such as ` (evict_order=lru)`."""
-    known = [f"{name}={_choice(policy[name])}" for name in names if name in policy]
+    known = [f"{name}={choice_words(policy[name])}" for name in names if name in policy]
     return f" ({', '.join(known)})" if known else ""
-
-
-def _choice(value: Any) -> str:
-    return "+".join(sorted(value)) if isinstance(value, list | tuple | set | frozenset) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _matched(e: Any, _: Mapping[str, Any]) -> Sentence:
