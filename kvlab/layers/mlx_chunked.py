@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import mlx.core as mx
 
 from kvlab.layers.mlx_offset import OffsetStore
-from kvlab.layers.reach import goes_back
+from kvlab.layers.reach import first_kept, goes_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class MLXChunkedStore(OffsetStore):
 
     @property
     def first(self) -> int:
-        """The first position that a copy taken now holds: of the rows that a forward left at most the last `window`."""
-        return max(self._held_from, self.offset - self.group.window)
+        """The first position that a copy taken now holds."""
+        return first_kept(self.group, self._held_from, self.offset)
 
     @property
     def _held_from(self) -> int:

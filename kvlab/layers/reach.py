@@ -14,3 +14,8 @@ def goes_back(group: LayerGroup, start: int, end: int, target: int) -> bool:
     if group.chunked:
         return start <= target // group.window * group.window and target < end
     return target < end <= group.window
+
+
+def first_kept(group: LayerGroup, start: int, end: int) -> int:
+    """Return the first position that a copy of live chunks holding [start, end) keeps: a forward left at most the last `window` rows."""
+    return max(start, end - group.window)

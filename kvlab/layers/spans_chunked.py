@@ -6,7 +6,7 @@ Invariant: rows and capacity change exactly as in mlx-lm's `ChunkedKVCache` (mlx
 
 from __future__ import annotations
 
-from kvlab.layers.reach import goes_back
+from kvlab.layers.reach import first_kept, goes_back
 from kvlab.layers.spans_state import SpanStateStore, State
 from kvlab.shape import LayerGroup
 
@@ -22,8 +22,8 @@ class SpanChunkedStore(SpanStateStore):
 
     @property
     def first(self) -> int:
-        """The first position that a copy taken now holds: of the rows that a forward left at most the last `window`."""
-        return max(self._held_from, self.offset - self.group.window)
+        """The first position that a copy taken now holds."""
+        return first_kept(self.group, self._held_from, self.offset)
 
     def append_each(self, tokens: int) -> None:
         """See `tokens` more one by one."""
@@ -47,8 +47,8 @@ class SpanChunkedStore(SpanStateStore):
     def _rows_after(self, tokens: int, end: int) -> int:
         del end
         step, room = self.group.growth_step, self._rows
-        if self.offset - self._held_from > self.group.window:
-            self._held_from = self.offset - self.group.window
+        if self.first > self._held_from:
+            self._held_from = self.first
             room = self.group.window
         held = self.offset - self._held_from
         if held + tokens <= room:
