@@ -63,7 +63,14 @@ class Listed(Event):
 
 @dataclass(slots=True)
 class RunnerChanged(Event):
-    """A server told of one of its runner processes; `state` is one of `RUNNER_STATES`, `port` and `pid` are None when not told."""
+    """A server told of one of its runner processes.
+
+    Attributes:
+        state: One of `RUNNER_STATES`.
+        model: The model it runs; "" when not told.
+        pid: Its number; None when not told.
+        port: The port it answers on; None when not told.
+    """
 
     kind: ClassVar[str] = "runner_changed"
     state: str = ""
@@ -123,7 +130,15 @@ UNDERSTOOD = ("read", "known", "not_understood")
 
 @dataclass(slots=True)
 class LifeSign(Event):
-    """A client saw something of the life of a server: `state` is one of `LIFE_SIGNS`, `seconds` what it took, `message` never a prompt or an answer."""
+    """A client saw something of the life of a server.
+
+    Attributes:
+        state: One of `LIFE_SIGNS`.
+        model: The model that it is about; "" when it is about none.
+        pid: The process that it is about; None when not known.
+        seconds: What it took.
+        message: What was told of it; never a prompt or an answer.
+    """
 
     kind: ClassVar[str] = "life_sign"
     state: str = ""

@@ -21,7 +21,12 @@ HEAP = "malloc"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What was read, by name: weights, live, counted, snapshots, pinned, unattributed, active, pool, size, footprint, gpu, heap, mapped, rss."""
+    """What was read.
+
+    Attributes:
+        bytes: Bytes by part: weights, live, counted, snapshots, pinned, unattributed, active, pool, size, footprint, gpu, heap, mapped, rss.
+        derived: The parts that were not read but are a difference of others.
+    """
 
     bytes: dict[str, int] = field(default_factory=dict[str, int])
     derived: tuple[str, ...] = ()

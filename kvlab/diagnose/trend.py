@@ -19,7 +19,13 @@ MOST_POINTS = 1500
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Units of y per unit of x, and the ends of its 95 % interval."""
+    """A slope, in units of y per unit of x.
+
+    Attributes:
+        value: The slope.
+        low: The lower end of its 95 % interval.
+        high: The upper end.
+    """
 
     value: float
     low: float

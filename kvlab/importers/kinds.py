@@ -55,7 +55,14 @@ class Importer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of input: its name, what it is in words, a pattern that one of its lines has (None when it is told otherwise), and what makes its importer."""
+    """One kind of input.
+
+    Attributes:
+        name: Its name, as `--as` takes it.
+        about: What it is, in words.
+        sign: A pattern that one of its lines has; None when it is told otherwise.
+        make: What makes its importer, from where rows and counts of lines go.
+    """
 
     name: str
     about: str

@@ -19,7 +19,15 @@ OTHERS = "other lines"
 
 @dataclass(slots=True)
 class LineKind:
-    """Lines of one kind: how many, what was made of them, where the first one stands (from 1; 0 when not noted) and how it begins."""
+    """Lines of one kind.
+
+    Attributes:
+        name: The kind's name.
+        understood: What was made of them, one of `UNDERSTOOD`.
+        count: How many there are.
+        line: Where the first one stands, from 1; 0 when not noted.
+        example: How the first one begins.
+    """
 
     name: str
     understood: str

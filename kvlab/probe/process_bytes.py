@@ -22,7 +22,14 @@ from kvlab.probe.tools import Run, run_tool
 class ProcessBytes:
     """Bytes of one process; None where they could not be read.
 
-    `step` is the step in which the footprint is told, 0 for single bytes; `text` is what a tool printed of its categories.
+    Attributes:
+        footprint: Bytes the system charges it with.
+        resident: Bytes of it that lie in RAM.
+        anonymous: Resident bytes that no file backs.
+        mapped: Resident bytes of files.
+        swapped: Bytes that were written to swap.
+        step: The bytes in whose multiples the footprint is told; 0 for single bytes.
+        text: What a tool printed of its categories.
     """
 
     footprint: int | None = None

@@ -17,7 +17,14 @@ SERVERS = ("ollama", "kvlab", "llama-server", "llama_server", "mlx_lm")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process: its number, its parent's, the name of its program, and when it began (seconds since 1970)."""
+    """One process.
+
+    Attributes:
+        pid: Its number.
+        ppid: Its parent's number.
+        name: The name of its program.
+        born: When it began, in seconds since 1970.
+    """
 
     pid: int
     ppid: int

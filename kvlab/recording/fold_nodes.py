@@ -37,7 +37,18 @@ _KINDS = (NodeBorn.kind, NodeSplit.kind, NodeMerged.kind, NodeRemoved.kind)
 
 @dataclass(slots=True, eq=False)
 class NodeVersion:
-    """One version of a node, with the columns of `SCHEMA`."""
+    """One version of a node, with the columns of `SCHEMA`; what events do not tell of it is None.
+
+    Attributes:
+        node: Its number.
+        parent: Its parent's number.
+        start: Where its edge begins, in tokens from the root.
+        end: Where its edge ends; exclusive.
+        user: It is an explicit restore point.
+        request: The request in which the node was born.
+        born: The event (`seq`) with which this version began.
+        died: The event (`seq`) that ended it; None while it lives.
+    """
 
     node: int
     parent: int | None

@@ -35,7 +35,22 @@ _KINDS = (SnapshotTaken.kind, SnapshotPlaced.kind, SnapshotOwned.kind, SnapshotC
 
 @dataclass(slots=True, eq=False)
 class SpanVersion:
-    """One version of a snapshot, with the columns of `SCHEMA`."""
+    """One version of a snapshot, with the columns of `SCHEMA`; what events do not tell of it is None.
+
+    Attributes:
+        snapshot: Its number.
+        born: The event (`seq`) with which this version began.
+        node: The node it is on; None until it is placed.
+        group: Its layer group's place in the shape.
+        layer: Its layer kind.
+        start: Its first token's offset from the root.
+        end: The offset after its last token.
+        state: lazy, owned or view.
+        counted: Bytes the budget counts for it.
+        retained: Bytes it keeps allocated.
+        request: The request that took it.
+        died: The event (`seq`) that ended this version; None while it lives.
+    """
 
     snapshot: int
     born: int

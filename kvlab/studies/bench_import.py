@@ -44,9 +44,17 @@ print(json.dumps({"seconds": seconds, "cpu_seconds": worked, "peak": peak, "line
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One log: its mix and bytes, its lines, requests and events, what the fastest round took, and the most bytes that the process held.
+    """One log and what reading it took.
 
-    `cpu_seconds` are those of all the process's threads together: what it would take on one core that nobody else uses.
+    Attributes:
+        mix: Which lines it is made of.
+        size: Its bytes.
+        lines: Its lines.
+        requests: Requests found in it.
+        events: Events made of it.
+        seconds: What the fastest round took.
+        cpu_seconds: Seconds of all the process's threads together: what it would take on one core that nobody else uses.
+        peak: The most bytes that were resident.
     """
 
     mix: str

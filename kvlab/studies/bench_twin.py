@@ -23,9 +23,16 @@ from kvlab.units import GB
 from kvlab.views import text_table
 
 SHAPE = "qwen3.8-27b"
+"""The model whose twin is timed."""
+
 CHAT, TRACE = "D4", "trace:mooncake"
+"""The workloads: one long chat, and a public trace of a service."""
+
 CHAT_S, TRACE_S = 1.0, 60.0
+"""Seconds of the processor that each may take."""
+
 RSS_BYTES = 1 * GB
+"""Resident bytes of the process stay below this."""
 
 Say = Callable[[str], None]
 

@@ -10,10 +10,19 @@ from kvlab.workloads.questions import CHAT_TURNS, QUESTIONS
 from kvlab.workloads.request import Follow, Request
 
 CONTEXTS = (8192, 32768, 65536)
+"""The context lengths that the labels of the first series name, in tokens."""
+
 COUNTS = (5, 10, 20)
+"""Requests of each block of the second series."""
+
 USERS = 4
+"""Conversations at a time in the third series."""
+
 TURNS = 4
+"""Turns of each conversation."""
+
 NEW_TOKENS = 12
+"""Tokens of every reply."""
 
 
 def by_context(each: int = 10) -> tuple[Request, ...]:
