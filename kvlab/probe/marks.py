@@ -9,8 +9,7 @@ import re
 
 from kvlab.events import Event, Observed, Warned
 from kvlab.workloads import Request
-
-_MARK = re.compile(r"\bMark ([B-DF-HJ-NP-T]{4})\.")
+from kvlab.workloads.contamination import nonce_in
 
 
 class Marks:
@@ -21,9 +20,9 @@ class Marks:
 
     def asked(self, number: int, request: Request) -> None:
         """A request goes out."""
-        found = _MARK.search(request.text)
-        if found is not None:
-            self._asked[found[1]] = number
+        mark = nonce_in(request.text)
+        if mark is not None:
+            self._asked[mark] = number
 
     def answered(self, number: int, answer: str) -> list[Event]:
         """Return what the answer to request `number` says of marks; nothing when it has none."""

@@ -66,14 +66,16 @@ def _rows(name: str, rows: list[dict[str, Any]]) -> Build:
     return lambda scale: requests_of(name, rows, scale)
 
 
-def _chat_rows(turns: int) -> list[dict[str, Any]]:
+def chat_rows(turns: int) -> list[dict[str, Any]]:
+    """Return case rows of one conversation of `turns` short questions whose replies come back rendered anew."""
     return [
         {"prefix_id": "system", "prefix_tokens": 45, "unique_tokens": 28, "generated_tokens": 24, "think_seconds": 5.0, "chat": "chat"},
         {"continues": "chat", "drop_tail_tokens": 1, "unique_tokens": 31, "generated_tokens": 24, "think_seconds": 5.0, "repeat": turns - 1},
     ]
 
 
-def _follow_ups(prefix: int, first: int, then: int, times: int) -> list[dict[str, Any]]:
+def follow_ups(prefix: int, first: int, then: int, times: int) -> list[dict[str, Any]]:
+    """Return case rows of a prompt of `prefix` and `first` tokens, and `times` more of the same prefix and `then` own tokens."""
     shared = {"prefix_id": "agent", "prefix_tokens": prefix, "generated_tokens": 40}
     return [shared | {"unique_tokens": first, "think_seconds": 1.0}, shared | {"unique_tokens": then, "think_seconds": 10.0, "repeat": times}]
 
@@ -115,7 +117,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "D1": Experiment(
         "a long prefix resumed where no state rests",
-        _rows("D1", _follow_ups(21742, 30, 1427, 2)),
+        _rows("D1", follow_ups(21742, 30, 1427, 2)),
         HYBRID_27B,
         SMALL_HYBRID,
         "why_not_reused",
@@ -127,7 +129,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "D3": Experiment(
         "prompts that leave another one partway through an edge",
-        _rows("D3", _follow_ups(4000, 3000, 500, 6)),
+        _rows("D3", follow_ups(4000, 3000, 500, 6)),
         "llama3.1-8b",
         SMALL_KV,
         "why_not_reused",
@@ -136,7 +138,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "D4": Experiment(
         "a chat of 50 turns whose replies come back rendered differently",
-        _rows("D4", _chat_rows(50)),
+        _rows("D4", chat_rows(50)),
         HYBRID_27B,
         SMALL_HYBRID,
         "budget_or_leak",
@@ -145,7 +147,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "D7": Experiment(
         "a second 84,000-token request after a stored one",
-        _rows("D7", _follow_ups(84_000, 40, 400, 1)),
+        _rows("D7", follow_ups(84_000, 40, 400, 1)),
         HYBRID_27B,
         SMALL_HYBRID,
         "will_it_fit",

@@ -10,8 +10,8 @@ from kvlab.lab.lab import Lab, open_lab
 from kvlab.models.tiny import random_llama
 from kvlab.recording import Recording
 from kvlab.studies.faults import contamination
-from kvlab.studies.faults.contamination_tasks import SHARED, tasks
 from kvlab.workloads import Workload
+from kvlab.workloads.contamination import BEGINNING, tasks
 
 CALLS = 48
 
@@ -21,11 +21,11 @@ def wrong_requests(recording: Recording) -> list[int]:
 
 
 def test_the_tasks_share_500_characters_and_nothing_else() -> None:
-    assert 490 <= len(SHARED) <= 510
+    assert 490 <= len(BEGINNING) <= 510
     for lengths in ("mixed", "equal"):
         found = tasks(lengths)
         assert len({task.word for task in found}) == len({task.nonce for task in found}) == len(found) == 16
-        assert all(task.prompt.startswith(SHARED) and task.is_in(task.prompt) for task in found)
+        assert all(task.prompt.startswith(BEGINNING) and task.is_in(task.prompt) for task in found)
         assert not any(other.is_hinted_in(task.prompt) for task in found for other in found if other is not task)
     short, long = (len(task.prompt) for task in tasks("mixed")[:2])
     assert long > 1.5 * short

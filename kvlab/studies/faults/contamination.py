@@ -24,13 +24,12 @@ from kvlab.lab.beside_twin import run_beside_twin
 from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
 from kvlab.recording import Recording
-from kvlab.studies.faults.contamination_tasks import Task, tasks
 from kvlab.workloads import Workload
+from kvlab.workloads.contamination import ROUNDS, Task, tasks
 
 if TYPE_CHECKING:
     from kvlab.lab.lab import Lab
 
-ROUNDS = 3
 GRID = 64
 """Captures every so many tokens, in both arms: a small model's prompts are short, and the shared beginning ends shortly before one of them."""
 
@@ -141,7 +140,7 @@ def run(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", count: i
     """Ask every task in every round of one long-lived runner."""
     asked = tasks(lengths, count)
     chosen = policy(version)
-    work = Workload(f"contamination:{count}x{rounds}", tuple(task.request for _ in range(rounds) for task in asked))
+    work = _rounds(asked, lengths, rounds)
     real, twin = run_beside_twin(lab, work, chosen)
     return Contamination(chosen, lengths, tuple(_judged(asked, real, twin)), real, twin)
 
@@ -158,7 +157,7 @@ def on_twin(version: str = FAULT_VERSION, lengths: str = "mixed", *, count: int 
         context: The size of the context that the shape names; 0 for its own.
     """
     asked = tasks(lengths, count)
-    work = Workload(f"contamination:{count}x{rounds}", tuple(task.request for _ in range(rounds) for task in asked))
+    work = _rounds(asked, lengths, rounds)
     shape = read_shape("smollm2")
     twin = Twin(dataclasses.replace(shape, context=context or shape.context))
     return twin.run(work, policy(version).replace(capture_grid=grid), check=True, progress=False)
@@ -174,6 +173,10 @@ def dropped(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", coun
             text = str(recording.requests.item(0, "text"))
             found.append(Answer(len(found) + 1, turn + 1, task.number, text, task.is_in(text), _others(task, asked, text), None, (), ()))
     return tuple(found)
+
+
+def _rounds(asked: Sequence[Task], lengths: str, rounds: int) -> Workload:
+    return Workload(f"C {lengths} {len(asked)}x{rounds}", tuple(task.request for _ in range(rounds) for task in asked))
 
 
 def _judged(asked: Sequence[Task], real: Recording, twin: Recording) -> list[Answer]:

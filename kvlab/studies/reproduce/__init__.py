@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kvlab.studies.reproduce import cold_ladder, growth, merges, pool, rate, restores, states, turns
-from kvlab.studies.reproduce.published import Experiment, experiment, unknown
+from kvlab.studies.reproduce.published import Published, published, unknown
 from kvlab.studies.reproduce.result import Made, Part, Reproduction
 
 __all__ = ["MAKERS", "Reproduction", "reproduce", "wanted"]
 
-MAKERS: dict[str, Callable[[Experiment], Made]] = {
+MAKERS: dict[str, Callable[[Published], Made]] = {
     "A1": growth.fifteen,
     "A2": growth.sixty,
     "A3": growth.agent,
@@ -50,7 +50,7 @@ def reproduce(names: Iterable[str], each: Callable[[], object] = lambda: None) -
     """
     parts: list[Part] = []
     for name in names:
-        published = experiment(name)
-        parts.append(Part.of(published, MAKERS[name](published)))
+        found = published(name)
+        parts.append(Part.of(found, MAKERS[name](found)))
         each()
     return Reproduction(tuple(parts))

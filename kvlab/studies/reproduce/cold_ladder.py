@@ -10,12 +10,11 @@ from kvlab.diagnose.peak_transients import growth, scores
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.studies.reproduce.models import hybrid35
-from kvlab.studies.reproduce.published import Experiment
+from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Aside, Made
 from kvlab.studies.reproduce.run import held, run
-from kvlab.studies.reproduce.scenes import ladder
 from kvlab.units import GB, GIB
-from kvlab.workloads.experiments import LADDER
+from kvlab.workloads.experiments import LADDER, experiment
 
 FITTED = 5
 """Rows on which the two constants are fitted."""
@@ -34,16 +33,16 @@ REMEDIES: dict[str, dict[str, Any]] = {
 """What the thread discussed, as choices on top of v0.30.8."""
 
 
-def make(experiment: Experiment) -> Made:
+def make(published: Published) -> Made:
     """Predict the peaks, and compare the remedies on the same ladder."""
-    peaks = [experiment.value(f"peak_{tokens}") * GIB for tokens in LADDER]
-    before = run(hybrid35(), ladder(), Policy.ollama("0.30.8"))
+    peaks = [published.value(f"peak_{tokens}") * GIB for tokens in LADDER]
+    before = run(hybrid35(), experiment("B"), Policy.ollama("0.30.8"))
     known = fit(_levels(before)[: len(LADDER)], LADDER, peaks, FITTED)
     predicted = [known.peak(level, tokens) / GIB for level, tokens in zip(_levels(before), LADDER, strict=False)]
     figures: dict[str, float | None] = {f"peak_{tokens}": peak for tokens, peak in zip(LADDER, predicted, strict=True)}
     kept = [(one + known.base) / GB for one in held(before)]
     figures |= {
-        "flat_0_30_7": held(run(hybrid35(), ladder(), Policy.ollama("0.30.7")))[-1] / GB,
+        "flat_0_30_7": held(run(hybrid35(), experiment("B"), Policy.ollama("0.30.7")))[-1] / GB,
         "rss_fresh": (hybrid35().weights_bytes + known.base) / GB,
         "rss_after_64k": kept[5],
         "rss_b2": known.peak(_levels(before)[7], LADDER[-1]) / GB,
@@ -77,9 +76,9 @@ def _residuals(known: PeakFit, peaks: list[float]) -> Aside:
 
 
 def _without(peaks: list[float]) -> Aside:
-    copied = run(hybrid35(), ladder(), Policy.ollama("0.30.8").replace(capture_as="compact"))
+    copied = run(hybrid35(), experiment("B"), Policy.ollama("0.30.8").replace(capture_as="compact"))
     others = {
-        "what v0.30.8 pins": _levels(run(hybrid35(), ladder(), Policy.ollama("0.30.8"))),
+        "what v0.30.8 pins": _levels(run(hybrid35(), experiment("B"), Policy.ollama("0.30.8"))),
         "the same, nothing pinned": _levels(copied),
         "a straight line, no rules": [0] * len(peaks),
     }
@@ -94,7 +93,7 @@ def _without(peaks: list[float]) -> Aside:
 def _remedies(known: PeakFit) -> Aside:
     rows: list[tuple[object, ...]] = []
     for name, choices in REMEDIES.items():
-        recording = run(hybrid35(), ladder(), Policy.ollama("0.30.8").replace(**choices))
+        recording = run(hybrid35(), experiment("B"), Policy.ollama("0.30.8").replace(**choices))
         last = recording.requests.row(-1, named=True)
         peak = [known.peak(_levels(recording)[place], LADDER[-1]) / GIB for place in (6, 7)]
         paged_out = last["counted"] - (last["live"] if recording.manifest.policy["budget_counts"] == "resident" else 0)

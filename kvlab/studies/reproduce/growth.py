@@ -8,33 +8,34 @@ from statistics import median
 from kvlab.policy import Policy
 from kvlab.studies.reproduce import scenes
 from kvlab.studies.reproduce.models import hybrid27
-from kvlab.studies.reproduce.published import Experiment
+from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Aside, Made
 from kvlab.studies.reproduce.run import run, sizes
 from kvlab.units import GB
+from kvlab.workloads.experiments import experiment
 
 VERSION = "0.32.12"
 TOOL_RESULTS = (400, 800, 1500, 3000)
 """Tokens of a tool's result that were tried: the report does not say how long they were."""
 
 
-def fifteen(experiment: Experiment) -> Made:
+def fifteen(published: Published) -> Made:
     """A1: 15 unrelated questions."""
-    del experiment
-    after = sizes(run(hybrid27(), scenes.unrelated(15), Policy.ollama(VERSION)))
+    del published
+    after = sizes(run(hybrid27(), experiment("A1"), Policy.ollama(VERSION)))
     return Made({"size_loaded": hybrid27().weights_bytes / GB, "size_after_15": after[14] / GB})
 
 
-def sixty(experiment: Experiment) -> Made:
+def sixty(published: Published) -> Made:
     """A2: 60 of them."""
-    del experiment
-    after = sizes(run(hybrid27(), scenes.unrelated(60), Policy.ollama(VERSION)))
+    del published
+    after = sizes(run(hybrid27(), experiment("A2"), Policy.ollama(VERSION)))
     return Made({"size_after_60": after[59] / GB, "growth_after_30": (after[59] - after[29]) / GB})
 
 
-def agent(experiment: Experiment) -> Made:
+def agent(published: Published) -> Made:
     """A3: an agent session, then 15 requests that share its system prompt and tools."""
-    del experiment
+    del published
     rows: list[tuple[object, ...]] = []
     figures: dict[str, float | None] = {}
     for tokens in TOOL_RESULTS:

@@ -6,7 +6,7 @@ from kvlab.diagnose.peak_levels import Level, levels
 from kvlab.policy import Policy
 from kvlab.studies.reproduce import scenes
 from kvlab.studies.reproduce.models import hybrid27
-from kvlab.studies.reproduce.published import Experiment
+from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Aside, Made
 from kvlab.studies.reproduce.run import run
 from kvlab.units import GB
@@ -15,9 +15,9 @@ VERSION = "0.33.0"
 """The rules around the change: the last release with sweeps."""
 
 
-def make(experiment: Experiment) -> Made:
+def make(published: Published) -> Made:
     """Run the two prompts in both arms."""
-    del experiment
+    del published
     arms = {name: _levels(name) for name in ("sweep", "scopes")}
     sweep, scopes = (arms[name][1] for name in ("sweep", "scopes"))
     figures = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvlab.diagnose.reported import reported
 from kvlab.shape import Shape
 from kvlab.studies.reproduce.models import BF16, delta_projection_rows, hybrid27, sliding31
-from kvlab.studies.reproduce.published import Experiment
+from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Made
 from kvlab.units import GIB
 
@@ -25,9 +25,9 @@ def packed(shape: Shape, hidden: int, value_heads: int) -> int:
     return round(layers * hidden * (quantised * WEIGHT_BYTES + plain * BF16))
 
 
-def make(experiment: Experiment) -> Made:
+def make(published: Published) -> Made:
     """Compute what is left in the pool and what is reported with and without it."""
-    del experiment
+    del published
     pool, weights = packed(hybrid27(), HIDDEN, VALUE_HEADS), hybrid27().weights_bytes
     figures = {
         "pool_after_load": pool / GIB,

@@ -70,7 +70,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class Published:
     """A published experiment: its name, where it was published, what was done, and its figures."""
 
     name: str
@@ -83,7 +83,7 @@ class Experiment:
         return next(one.low for one in self.figures if one.id == figure)
 
 
-def experiment(name: str) -> Experiment:
+def published(name: str) -> Published:
     """Return one experiment as it was published.
 
     Raises:
@@ -95,7 +95,7 @@ def experiment(name: str) -> Experiment:
         raise unknown(name)
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
-        return Experiment(held["experiment"], held["source"], held["about"], tuple(_figure(one) for one in held["figures"]))
+        return Published(held["experiment"], held["source"], held["about"], tuple(_figure(one) for one in held["figures"]))
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableInput(f"{path} holds no published figures", str(error), "install kvlab again") from error
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvlab.studies.reproduce.published import VERDICTS, Experiment
+from kvlab.studies.reproduce.published import VERDICTS, Published
 from kvlab.studies.reproduce.row import Row, judge
 from kvlab.views import text_table
 
@@ -38,15 +38,15 @@ class Made:
 class Part:
     """One experiment: what was published and what was made."""
 
-    experiment: Experiment
+    published: Published
     rows: tuple[Row, ...]
     asides: tuple[Aside, ...] = field(default=())
 
     @classmethod
-    def of(cls, experiment: Experiment, made: Made) -> Part:
+    def of(cls, published: Published, made: Made) -> Part:
         """Hold what was made against what was published."""
-        rows = tuple(judge(experiment, figure, made.figures.get(figure.id)) for figure in experiment.figures)
-        return cls(experiment, rows, made.asides)
+        rows = tuple(judge(published, figure, made.figures.get(figure.id)) for figure in published.figures)
+        return cls(published, rows, made.asides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Reproduction:
     def to_dict(self) -> dict[str, Any]:
         """Return rows, tables and counts as JSON holds them."""
         asides = [
-            {"experiment": part.experiment.name, "title": one.title, "rows": [dict(zip(one.columns, row, strict=True)) for row in one.rows]}
+            {"experiment": part.published.name, "title": one.title, "rows": [dict(zip(one.columns, row, strict=True)) for row in one.rows]}
             for part in self.parts
             for one in part.asides
         ]
@@ -88,10 +88,10 @@ class Reproduction:
 
 
 def _part_text(part: Part) -> str:
-    experiment = part.experiment
+    published = part.published
     cells = [(row.figure.figure, row.figure.text, _ours(row), _difference(row), row.verdict) for row in part.rows]
     told = [
-        f"{experiment.name} ({experiment.source}): {experiment.about}",
+        f"{published.name} ({published.source}): {published.about}",
         textwrap.indent(text_table.columns(("figure", "published", "ours", "difference", "verdict"), cells, left=(0, 4)), "  "),
     ]
     told += _lines("tolerance", part.rows, [f"{row.figure.margin}: {row.figure.reason}" if row.figure.margin else "" for row in part.rows])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kvlab.studies.reproduce.published import VERDICTS, Experiment, Figure
+from kvlab.studies.reproduce.published import VERDICTS, Figure, Published
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Row:
         }
 
 
-def judge(experiment: Experiment, figure: Figure, ours: float | None) -> Row:
+def judge(published: Published, figure: Figure, ours: float | None) -> Row:
     """Return the row of one figure."""
-    return Row(experiment.name, experiment.source, figure, ours, _verdict(figure, ours))
+    return Row(published.name, published.source, figure, ours, _verdict(figure, ours))
 
 
 def _verdict(figure: Figure, ours: float | None) -> str:

@@ -1,4 +1,6 @@
-"""The workloads of the published experiments as requests of token ids; lengths that a report does not give stand here by name.
+"""The workloads that no named experiment is, as requests of token ids; lengths that a report does not give stand here by name.
+
+A3 is here too: the named one is made of texts, this one of the tokens that the report counts, with tool results of several lengths.
 
 Invariant: the same call gives the same tokens.
 """
@@ -6,14 +8,12 @@ Invariant: the same call gives the same tokens.
 from __future__ import annotations
 
 from kvlab.workloads import Follow, Request, Workload
-from kvlab.workloads.experiments import LADDER
+from kvlab.workloads.cases import requests_of
+from kvlab.workloads.experiments import chat_rows, follow_ups
 from kvlab.workloads.streams import Fresh, NamedStreams
 
 TEMPLATE = 18
 """Tokens with which a chat template begins every prompt."""
-
-QUESTION = 20
-"""Tokens of a one-line question; any number below a few hundred gives the same sizes, since a state is whole."""
 
 TOOLS = 18_573
 """Tokens of system prompt and tools that matched (of a prompt of 18,583)."""
@@ -25,16 +25,7 @@ AGENT_CALLS = 9
 SHORT_PROMPT = 1_300
 """Tokens of a short prompt of #17924, fitted to its rate: the report does not say."""
 
-CHAT_SYSTEM, CHAT_QUESTION, CHAT_REPLY, CHAT_NEXT = 45, 28, 24, 31
-"""Tokens of the 50-turn chat: before the first question, of it, of a reply, and of what a later turn adds once the reply is rendered anew."""
-
 LONG = 84_000
-
-
-def unrelated(count: int) -> Workload:
-    """Return `count` one-line questions behind the same template."""
-    fresh, streams = Fresh(), NamedStreams()
-    return Workload("unrelated", tuple(_request(streams.first("template", TEMPLATE) + fresh.take(QUESTION), 5) for _ in range(count)))
 
 
 def agent_then_single(singles: int = 15, tool_result: int = TOOL_RESULT) -> Workload:
@@ -46,16 +37,8 @@ def agent_then_single(singles: int = 15, tool_result: int = TOOL_RESULT) -> Work
 
 
 def chat(turns: int) -> Workload:
-    """Return one conversation of `turns` short questions whose replies come back rendered anew."""
-    fresh, system = Fresh(), NamedStreams().first("system", CHAT_SYSTEM)
-    first = _request(system + fresh.take(CHAT_QUESTION), CHAT_REPLY, chat="chat")
-    later = (_request(fresh.take(CHAT_NEXT), CHAT_REPLY, chat="chat", follow=Follow(drop_tail=1)) for _ in range(turns - 1))
-    return Workload("chat", (first, *later))
-
-
-def ladder() -> Workload:
-    """Return the ladder of cold prompts and one more of the longest."""
-    return cold((*LADDER, LADDER[-1]))
+    """Return the conversation of D4 with another number of turns."""
+    return Workload("chat", requests_of("chat", chat_rows(turns)))
 
 
 def cold(lengths: tuple[int, ...]) -> Workload:
@@ -72,8 +55,7 @@ def short_prompts(count: int) -> Workload:
 
 def follow_up(matched: int, total: int, first_own: int = 30) -> Workload:
     """Return a cold prompt and one of `total` tokens that agrees with it so that `matched` tokens match with a look-ahead of 1."""
-    fresh, shared = Fresh(), NamedStreams().first("shared", matched + 1)
-    return Workload("follow-up", (_request(shared + fresh.take(first_own), 40), _request(shared + fresh.take(total - len(shared)), 40)))
+    return Workload("follow-up", requests_of("follow-up", follow_ups(matched + 1, first_own, total - matched - 1, 1)))
 
 
 def _request(tokens: tuple[int, ...], reply: int, *, chat: str = "", follow: Follow | None = None) -> Request:

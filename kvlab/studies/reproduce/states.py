@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kvlab.studies.reproduce.models import kv_per_token, sliding26
-from kvlab.studies.reproduce.published import Experiment
+from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Made
 from kvlab.units import KIB, MIB
 
 
-def make(experiment: Experiment) -> Made:
+def make(published: Published) -> Made:
     """Compute both."""
-    del experiment
+    del published
     return Made(
         {
             "gemma4_26b_checkpoint": sliding26().state_bytes / MIB,

@@ -5,22 +5,23 @@ from __future__ import annotations
 from kvlab.policy import Policy
 from kvlab.studies.reproduce import scenes
 from kvlab.studies.reproduce.models import hybrid27, sliding31
-from kvlab.studies.reproduce.published import Experiment
+from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Made
 from kvlab.studies.reproduce.run import run, sizes
 from kvlab.units import GB, GIB, MIB
+from kvlab.workloads.experiments import experiment
 
 TURNS = (11, 21, 31, 41, 50)
 ARMS = {"before": "active_path", "after": "frontier_and_branches"}
 GEMMA_TURNS = 63
 
 
-def table(experiment: Experiment) -> Made:
+def table(published: Published) -> Made:
     """D4: both arms of the table, and gemma4's growth per turn."""
-    del experiment
+    del published
     figures: dict[str, float | None] = {}
     for arm, protect in ARMS.items():
-        recording = run(hybrid27(), scenes.chat(TURNS[-1]), Policy(protect=protect))
+        recording = run(hybrid27(), experiment("D4"), Policy(protect=protect))
         after = sizes(recording)
         for turn in TURNS:
             row = recording.requests.row(turn - 1, named=True)
@@ -34,8 +35,8 @@ def table(experiment: Experiment) -> Made:
     return Made(figures)
 
 
-def gemma(experiment: Experiment) -> Made:
+def gemma(published: Published) -> Made:
     """#17783: SIZE over the turns of one conversation."""
-    del experiment
+    del published
     after = sizes(run(sliding31(), scenes.chat(10), Policy.ollama("0.32.4")))
     return Made({"size_at_start": sliding31().weights_bytes / GB, "size_at_turn_10": after[9] / GB})

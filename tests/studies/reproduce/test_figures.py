@@ -143,7 +143,7 @@ def test_what_is_unexplained_says_so_and_what_was_tried(rows: dict[tuple[str, st
 
 
 def test_two_constants_of_the_first_five_peaks_predict_the_last_two(everything: Reproduction) -> None:
-    part = next(part for part in everything.parts if part.experiment.name == "B")
+    part = next(part for part in everything.parts if part.published.name == "B")
     residuals = next(one for one in part.asides if one.title == "residuals")
     assert [row[-1] for row in residuals.rows] == ["fitted"] * 5 + ["predicted"] * 2
     by_length = {int(str(row[0]).replace(",", "")): float(str(row[2])) for row in residuals.rows}
@@ -152,7 +152,7 @@ def test_two_constants_of_the_first_five_peaks_predict_the_last_two(everything: 
 
 
 def test_the_remedies_are_compared_on_the_same_ladder(everything: Reproduction) -> None:
-    part = next(part for part in everything.parts if part.experiment.name == "B")
+    part = next(part for part in everything.parts if part.published.name == "B")
     table = {str(row[0]): row for one in part.asides if one.title.startswith("remedies") for row in one.rows}
     was, pruned, copied = (table[name] for name in ("as v0.30.8 was", "prune a complete miss", "captures copied (what was done)"))
     pinned, nodes = 5, 6

@@ -12,7 +12,7 @@ from kvlab import shipped
 from kvlab.cli import main
 from kvlab.errors import BadValue, UnreadableInput
 from kvlab.studies import reproduce
-from kvlab.studies.reproduce.published import Experiment, Figure, experiment
+from kvlab.studies.reproduce.published import Figure, Published, published
 from kvlab.studies.reproduce.result import Made, Part
 from kvlab.studies.reproduce.row import judge
 
@@ -23,7 +23,7 @@ def figure(**choices: Any) -> Figure:
 
 
 @pytest.mark.parametrize(
-    ("published", "ours", "verdict", "agrees", "difference"),
+    ("printed", "ours", "verdict", "agrees", "difference"),
     [
         (figure(), 24.951, "exact", True, -0.049),
         (figure(), 24.949, "unexplained", False, -0.051),
@@ -40,14 +40,14 @@ def figure(**choices: Any) -> Figure:
         (figure(), None, "unexplained", False, None),
     ],
 )
-def test_verdict(published: Figure, ours: float | None, verdict: str, difference: float | None, *, agrees: bool) -> None:
-    row = judge(Experiment("X", "here", "it", (published,)), published, ours)
+def test_verdict(printed: Figure, ours: float | None, verdict: str, difference: float | None, *, agrees: bool) -> None:
+    row = judge(Published("X", "here", "it", (printed,)), printed, ours)
     assert (row.verdict, row.agrees) == (verdict, agrees)
     assert row.difference == (None if difference is None else pytest.approx(difference))
 
 
 def test_a_row_that_differs_is_named_in_the_last_line() -> None:
-    part = Part.of(Experiment("X", "here", "it", (figure(),)), Made({"f": 3.0}))
+    part = Part.of(Published("X", "here", "it", (figure(),)), Made({"f": 3.0}))
     assert str(reproduce.Reproduction((part,))).splitlines()[-1] == "1 rows: 0 exact, 0 within, 1 unexplained; not as expected: X f"
 
 
@@ -100,4 +100,4 @@ def test_a_damaged_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     (tmp_path / "X.json").write_text(text)
     monkeypatch.setattr(shipped, "data", lambda _: tmp_path)
     with pytest.raises(UnreadableInput, match="no published figures"):
-        experiment("X")
+        published("X")
