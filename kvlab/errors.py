@@ -37,3 +37,9 @@ class UnreadableInput(KvlabError):
     """A file or recording that cannot be read, or a folder that cannot be written (exit code 3)."""
 
     exit_code = 3
+
+
+def shown(value: object) -> str:
+    """Return a value as an error's `what` tells it: at most 80 characters."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -16,6 +16,7 @@ from kvlab.trie import Match, Node
 from kvlab.workloads.request import MediaItem
 
 FREE_ALL = "failed to restore cache, freeing all caches"
+"""How a warning begins that a restore was refused and all layers began anew; a log of Ollama says the same."""
 
 
 class Paging:

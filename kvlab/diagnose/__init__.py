@@ -18,7 +18,7 @@ from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
 from kvlab.diagnose.finding import Evidence, Finding
 from kvlab.diagnose.findings import Findings
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right
-from kvlab.diagnose.known import with_shape
+from kvlab.diagnose.known import OWN, with_shape
 from kvlab.diagnose.per_capture import per_capture
 from kvlab.diagnose.what_did_a_hit_allocate import has_hits, what_did_a_hit_allocate
 from kvlab.diagnose.what_survived_a_cancel import what_survived_a_cancel
@@ -50,9 +50,6 @@ __all__ = [
     "why_slow",
     "will_it_fit",
 ]
-
-OWN = ("lab", "twin")
-"""Sources whose cache is looked into; all others tell what is seen from outside."""
 
 
 def diagnose(recording: Recording, *, checked: bool | None = None, shape: Shape | str | Path | Mapping[str, Any] | None = None) -> Findings:

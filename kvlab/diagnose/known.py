@@ -20,8 +20,8 @@ from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import Shape
 
-WHOLE_STATE = ("recurrent", "rotating")
-"""Layer kinds that can be restored only where a whole state of them stands."""
+OWN = ("lab", "twin")
+"""Sources whose cache is looked into and that tell each request's reason. All others are seen from outside: reasons are derived, evictions do not show."""
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _TOTALS = ("system_total", "physical")

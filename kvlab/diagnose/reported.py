@@ -13,10 +13,8 @@ import polars as pl
 from kvlab.events import FrontierMoved
 from kvlab.recording import Recording
 from kvlab.recording.readings import observed
+from kvlab.shape import WHOLE_STATE
 from kvlab.units import GB
-
-WHOLE_STATE = ("recurrent", "rotating")
-"""Layer kinds whose snapshot is the whole live state."""
 
 _DECIMAL = ((10**12, "TB"), (GB, "GB"), (10**6, "MB"), (10**3, "KB"))
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kvlab.diagnose.known import WHOLE_STATE
 from kvlab.policy import Policy
-from kvlab.shape import Shape
+from kvlab.shape import WHOLE_STATE, Shape
 
 _OFFSET = re.compile(r"\(offset (\d+)\)")
 
@@ -101,7 +100,7 @@ def _better(matched: int, cached: int, earlier: Sequence[dict[str, Any]], policy
 def _layers(row: dict[str, Any], shape: Shape | None) -> str:
     if row["limiting_layer"]:
         return str(row["limiting_layer"])
-    kinds = WHOLE_STATE if shape is None else tuple(group.kind for group in shape.groups if group.kind in WHOLE_STATE)
+    kinds = sorted(WHOLE_STATE) if shape is None else [group.kind for group in shape.groups if group.kind in WHOLE_STATE]
     return " or ".join(dict.fromkeys(kinds))
 
 

@@ -10,10 +10,10 @@ import polars as pl
 from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
 from kvlab.events import SnapshotTaken
 from kvlab.recording import Recording
+from kvlab.shape import WHOLE_STATE
 from kvlab.units import binary
 
 QUESTION = "what_did_a_hit_allocate"
-WHOLE_STATE = ("recurrent", "rotating")
 MOST_ROWS = 12
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data, number_words
-from kvlab.diagnose.known import policy_of, shape_of
+from kvlab.diagnose.known import OWN, policy_of, shape_of
 from kvlab.diagnose.restore_points import restore_point, words
 from kvlab.recording import Recording
 
@@ -35,9 +35,6 @@ FREE_ALL = "freeing all caches"
 
 MOST_ROWS = 12
 """Rows of evidence at most."""
-
-OWN = ("lab", "twin")
-"""Sources that tell each request's reason; of a log it is derived, and what eviction took does not show."""
 
 MOST_EARLIER = 1000
 """Earlier requests among which the one is looked for that put a restore point there."""

@@ -5,8 +5,9 @@ A method takes a line and where its message begins, and returns False when attri
 
 from __future__ import annotations
 
+from kvlab.cache.paging import FREE_ALL
 from kvlab.importers import ollama_values as values
-from kvlab.importers.ollama_requests import FREE_ALL, Requests
+from kvlab.importers.ollama_requests import Requests
 from kvlab.importers.ollama_runners import Runners
 from kvlab.importers.ollama_values import size
 from kvlab.importers.rows import Rows

@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kvlab.cache.paging import FREE_ALL
 from kvlab.cache.reuse import reason_for
 from kvlab.importers.rows import Rows
-
-FREE_ALL = "failed to restore cache, freeing all caches"
 
 MOST_WAITING = 10_000
 """Rows that wait for the request they belong to; beyond that they belong to the running one."""

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from kvlab.cache.paging import FREE_ALL
 from kvlab.errors import UnreadableInput
-from kvlab.importers.ollama_requests import FREE_ALL
 from kvlab.importers.trie_told import TrieTold
 from kvlab.recording import Recording
 from kvlab.recording.readings import PREDICTED

@@ -13,10 +13,9 @@ import ipywidgets
 from kvlab.errors import KvlabError, UnreadableInput
 from kvlab.lab import Twin, open_twin
 from kvlab.lab.shapes import shape_of_fields, shipped_names
+from kvlab.models.config.source import MOST_BYTES
 from kvlab.policy import Policy
 from kvlab.views.shape_card import shape_card_html
-
-MOST_BYTES = 32 * 2**20
 
 
 class ShapeForm:

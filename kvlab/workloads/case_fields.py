@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, cast
 
-from kvlab.errors import BadValue
+from kvlab.errors import BadValue, shown
 
 LARGEST_TOKEN = 2**31 - 1
 
@@ -25,7 +25,7 @@ class Fields:
     def __init__(self, where: str, data: object, keys: Iterable[str]) -> None:
         if not isinstance(data, dict):
             raise BadValue(
-                what=f"{where} is {_shown(data)}",
+                what=f"{where} is {shown(data)}",
                 why="an object with named values is needed there",
                 hint="see the cases that come with kvlab's tests for the format",
             )
@@ -73,7 +73,7 @@ class Fields:
 
     def bad(self, name: str, rule: str, hint: str = "correct the value") -> BadValue:
         """Return the error for key `name`, naming its value."""
-        return BadValue(what=f"{self.where}: {name} is {_shown(self.data.get(name))}", why=rule, hint=hint)
+        return BadValue(what=f"{self.where}: {name} is {shown(self.data.get(name))}", why=rule, hint=hint)
 
     def missing(self, name: str, rule: str) -> BadValue:
         """Return the error for key `name` that should be there."""
@@ -92,8 +92,3 @@ class Fields:
 
 def _is_token(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_TOKEN
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

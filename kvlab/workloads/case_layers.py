@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from kvlab.shape import KINDS, LayerGroup, Shape
+from kvlab.shape import KINDS, WHOLE_STATE, LayerGroup, Shape
 from kvlab.units import GIB
 from kvlab.workloads.case_fields import Fields
 
@@ -99,7 +99,7 @@ def _from_list(case: Fields, kinds: list[Any], name: str) -> Shape:
             kind=kind,
             layers=tuple(layers),
             bytes_per_token=per_token * len(layers) if kind in ("kv", "draft_kv") else 0,
-            state_bytes=per_state * len(layers) if kind in ("recurrent", "rotating") else 0,
+            state_bytes=per_state * len(layers) if kind in WHOLE_STATE else 0,
         )
         for kind, layers in places.items()
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from kvlab.errors import BadValue, UnreadableInput
+from kvlab.errors import BadValue, UnreadableInput, shown
 
 MOST_BYTES = 32 * 2**20
 """A bigger config.json is not read: the largest ones, with a quantisation for each tensor, take a few MiB."""
@@ -35,7 +35,7 @@ class Config:
 
     def bad(self, field: str, value: object, why: str, hint: str = "correct the value") -> BadValue:
         """Return the error for a field that cannot be used."""
-        return BadValue(what=f"{self.where}: {field} is {_shown(value)}", why=why, hint=hint)
+        return BadValue(what=f"{self.where}: {field} is {shown(value)}", why=why, hint=hint)
 
     def missing(self, field: str, why: str) -> BadValue:
         """Return the error for a field that is not there."""
@@ -63,7 +63,7 @@ def read_config(path: Path) -> Config:
     except (ValueError, RecursionError) as error:
         raise UnreadableInput(what=f"{file} is no JSON", why=str(error), hint="get the file anew") from None
     if not isinstance(data, dict):
-        raise UnreadableInput(what=f"{file} holds {_shown(data)}", why="a config is an object with named values", hint="give a model's config.json")
+        raise UnreadableInput(what=f"{file} holds {shown(data)}", why="a config is an object with named values", hint="give a model's config.json")
     return Config(where=str(file), data=cast("dict[str, Any]", data), folder=file.parent)
 
 
@@ -76,8 +76,3 @@ def cached_folder(name: str) -> Path | None:
     except errors.HFValidationError:
         return None
     return Path(found).parent if isinstance(found, str) else None
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvlab.policy import choice_words
+from kvlab.shape import KINDS, WHOLE_STATE
 
 SWITCH, LIFECYCLE, DOCUMENTED = "switch", "lifecycle", "documented only"
 """What kvlab can do about an entry: a policy's choice makes it and another cures it; it is of a server's life, not of the cache; it is told."""
 
 KV = ("kv", "draft_kv")
-WHOLE = ("rotating", "recurrent")
+WHOLE = tuple(kind for kind in KINDS if kind in WHOLE_STATE)
 ANY = (*KV, *WHOLE)
 
 
