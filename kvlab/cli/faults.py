@@ -9,12 +9,17 @@ from kvlab.cli.command import Arguments
 
 NAME = "faults"
 ABOUT = "the catalogue of known defects; with a name, its trigger runs in both arms, on the twin and on real arrays, and what differs is shown"
-EXAMPLE = "kvlab faults\nkvlab faults F-14\nkvlab faults F-06 --json"
+EXAMPLE = "kvlab faults\nkvlab faults F-14\nkvlab faults F-06 --json\nkvlab faults C --twin-only"
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="an entry's id such as F-14, or words of its name; without it the catalogue is listed")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="an entry's id such as F-14, or words of its name; C for experiment C in full, which takes minutes; without it the catalogue is listed",
+    )
     parser.add_argument("--twin-only", action="store_true", help="run it on span counts only, not on real arrays")
     arguments.as_json(parser)
 
@@ -30,8 +35,8 @@ def run(args: Arguments) -> int:
         else:
             print(faults.as_text())
         return 0
-    fault = faults.find(args.name)
-    shown = faults.show(fault.id, arrays=not args.twin_only)
+    shown = faults.show(args.name, arrays=not args.twin_only)
+    fault = shown[0].fault
     if args.json:
         arms = [arm for one in shown for arm in one.arms_to_dict()]
         arguments.print_json({"id": fault.id, "fault": fault.to_dict(), "differ_in": sorted({name for one in shown for name in one.diff}), "arms": arms})

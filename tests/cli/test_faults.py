@@ -47,6 +47,17 @@ def test_an_entry_runs_in_both_arms(kvlab_says: Kvlab, name: str) -> None:
     assert cured["figures"]["wrong_positions"] == []
 
 
+def test_experiment_c_is_clean_in_its_first_round_and_cured_by_one_choice(kvlab_says: Kvlab) -> None:
+    said = kvlab_says("faults", "C", "--twin-only", "--json")
+    assert said.code == 0
+    assert (said.json["id"], said.json["differ_in"]) == ("F-14", ["copy_before_overwrite"])
+    fault, cured = (arm["figures"] for arm in said.json["arms"])
+    # 16 tasks in 3 rounds, as the report has them
+    assert fault["calls"] == cured["calls"] == 48
+    assert min(fault["requests_with_wrong_positions"]) > 16
+    assert cured["requests_with_wrong_positions"] == []
+
+
 def test_an_entry_on_arrays_too(kvlab_says: Kvlab) -> None:
     said = kvlab_says("faults", "F-12", "--json")
     assert [(arm["arm"], arm["where"] == "the twin") for arm in said.json["arms"]] == [("fault", True), ("cured", True), ("fault", False), ("cured", False)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kvlab.errors import NotAvailable
-from kvlab.studies.faults import on_answers, on_arrays, on_mlx_lm, twin_content, twin_growth
+from kvlab.studies.faults import experiment_c, on_answers, on_arrays, on_mlx_lm, twin_content, twin_growth
 from kvlab.studies.faults.arms import Shown
 from kvlab.studies.faults.catalogue import find
 from kvlab.studies.faults.trigger import Trigger
@@ -23,13 +23,15 @@ def show(name: str, *, arrays: bool = True) -> tuple[Shown, ...]:
     """Run both arms of an entry wherever it can be seen.
 
     Args:
-        name: Its id or words of its name.
+        name: Its id or words of its name; `C` for the whole experiment behind F-14, which takes minutes on arrays.
         arrays: Run it on real arrays too, where that is possible.
 
     Raises:
         BadValue: no entry has that name.
         NotAvailable: nothing here shows it; the reason says why.
     """
+    if name.strip().upper() == experiment_c.NAME:
+        return (experiment_c.on_twin(), experiment_c.on_model()) if arrays else (experiment_c.on_twin(),)
     fault = find(name)
     shows: list[Callable[[], Shown]] = [TWIN[fault.id].run] if fault.id in TWIN else []
     if arrays:
