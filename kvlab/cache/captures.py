@@ -124,7 +124,7 @@ def _lazily(captures: Captures, keys: bytes, user: bool) -> None:  # noqa: FBT00
     captures.hold(user=user)
 
 
-def _eagerly(captures: Captures, keys: bytes, user: bool) -> None:  # noqa: FBT001
+def _eagerly(captures: Captures, keys: bytes, user: bool) -> None:  # noqa: FBT001  as above
     captures.hold_on_node(keys, user=user)
 
 

@@ -6,6 +6,7 @@ import polars as pl
 
 from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
 from kvlab.recording import Recording
+from kvlab.recording.extremes import smallest
 from kvlab.units import binary
 
 QUESTION = "which_request_holds_it"
@@ -32,7 +33,7 @@ def which_request_holds_it(recording: Recording, growth: Finding) -> Finding:
         "retained_bytes": total,
         "largest_request": first["request"],
         "largest_request_bytes": first["retained"],
-        "oldest_request": int(held["request"].min() or 0),  # type: ignore[arg-type]
+        "oldest_request": int(smallest(held["request"])),
     }
     return Finding(
         question=QUESTION,

@@ -14,6 +14,7 @@ from kvlab.lab.shapes import open_twin
 from kvlab.lab.source import Source
 from kvlab.lab.twin import Twin
 from kvlab.policy import Policy
+from kvlab.recording.extremes import largest
 from kvlab.shape import Shape
 from kvlab.units import LARGEST
 from kvlab.workloads import Request, Workload, resolve
@@ -99,7 +100,7 @@ def _kept(shape: Shape, requests: Sequence[Request], policy: Policy) -> _Kept:
     asked = Workload("fitting", [request for request in requests if not request.action])
     rows = Twin(shape).run(asked, policy.replace(budget_bytes=LARGEST), progress=False).requests
     generated = rows["generated"]
-    return _Kept(int(rows["left"].sum()) + NEW_TOKEN * int(generated.sum()), int((rows["tokens"] + generated).max() or 0), int(rows["counted"][-1]))  # pyright: ignore[reportArgumentType]
+    return _Kept(int(rows["left"].sum()) + NEW_TOKEN * int(generated.sum()), int(largest(rows["tokens"] + generated)), int(rows["counted"][-1]))
 
 
 def _in_tokens(requests: Sequence[Request], encode: Encode) -> list[Request]:

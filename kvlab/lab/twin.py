@@ -24,7 +24,7 @@ def lawful(policy: Policy) -> Policy:
     return policy.replace(capture_as=main.capture_as, copy_before_overwrite=main.copy_before_overwrite, lifetimes=main.lifetimes)
 
 
-DETAILED_REQUESTS = 500
+MOST_DETAILED_REQUESTS = 500
 """Longer runs of the twin that nobody watches leave out a reply's tokens but the last, each move of bytes, and readings during prefill."""
 
 
@@ -71,7 +71,7 @@ class Twin(Source, Rich):
             super()._act(runner, action)
 
     def _tells_all(self, work: Workload) -> bool:
-        return len(work) <= DETAILED_REQUESTS
+        return len(work) <= MOST_DETAILED_REQUESTS
 
     def _prediction(self, policy: Policy) -> Prediction:
         # Under a lawful policy the twin is its own prediction.

@@ -12,6 +12,7 @@ from kvlab.probe import request_rows, sample_rows
 from kvlab.recording import Recording
 from kvlab.units import binary, unit_for
 from kvlab.views import theme
+from kvlab.views.tables import largest
 
 LINES: dict[str, tuple[str, list[int]]] = {
     "size": (theme.BLUE, [1, 0]),
@@ -35,7 +36,7 @@ def outside_chart(recording: Recording) -> alt.LayerChart:
     if not drawn:
         words = "no bytes were read"
         return alt.LayerChart(layer=[theme.nothing(words)]).properties(width=WIDTH, title=title, description=words)
-    unit = unit_for(max(float(rows.get_column(name).max() or 0) for name in drawn))  # pyright: ignore[reportArgumentType]
+    unit = unit_for(max(largest(rows, name) for name in drawn))
     table = rows.select(pl.col(over).alias("x"), *((pl.col(name) / unit.size).round(4).alias(WORDS[name]) for name in drawn))
     long = table.unpivot([WORDS[name] for name in drawn], index="x", variable_name="gauge", value_name="bytes").drop_nulls("bytes")
     names = [WORDS[name] for name in drawn]

@@ -11,6 +11,7 @@ from kvlab.probe import request_rows, sample_rows, sign_rows
 from kvlab.recording import Recording
 from kvlab.units import unit_for
 from kvlab.views import text_table
+from kvlab.views.tables import largest
 
 BYTES = ("size", "footprint", "rss", "mapped", "swap_used", "swapped_in", "swapped_out", "available")
 """Columns of bytes."""
@@ -37,8 +38,7 @@ def outside_text(recording: Recording) -> str:
 
 
 def _table(rows: pl.DataFrame, columns: tuple[str, ...]) -> str:
-    largest = max((int(value) for name in ("size", "footprint") if (value := rows.get_column(name).max()) is not None), default=0)  # pyright: ignore[reportArgumentType]
-    unit = unit_for(largest)
+    unit = unit_for(max(largest(rows, name) for name in ("size", "footprint")))
     columns = tuple(name for name in columns if rows.get_column(name).null_count() < rows.height)
     # what was not read, or never was above 0, takes no room; the recording has it
     shown = tuple(name for name in BYTES if rows.get_column(name).sum())

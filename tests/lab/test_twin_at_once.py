@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -26,16 +27,18 @@ SECONDS = ("ttft_s", "prefill_s", "decode_s")
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.kind)
 def test_a_reply_at_once_is_as_many_single_tokens(group: LayerGroup) -> None:
     rng = random.Random(4)
-    at_once, one_by_one = store_for(group), store_for(group)
+    # which of its calls a store has depends on its kind
+    at_once: Any = store_for(group)
+    one_by_one: Any = store_for(group)
     for writer in range(120):
         at_once.writer = one_by_one.writer = writer
         if rng.random() < 0.3 and at_once.offset and group.kind != "recurrent":
             target = rng.randrange(at_once.offset)
             if group.kind == "kv":
-                at_once.offset = one_by_one.offset = target  # type: ignore[misc]
-            elif at_once.can_rewind(target):  # type: ignore[union-attr]
-                at_once.rewind(target)  # type: ignore[union-attr]
-                one_by_one.rewind(target)  # type: ignore[union-attr]
+                at_once.offset = one_by_one.offset = target
+            elif at_once.can_rewind(target):
+                at_once.rewind(target)
+                one_by_one.rewind(target)
         prefill, reply = rng.randrange(1, 30), rng.randrange(0, 50)
         for store in (at_once, one_by_one):
             store.append(prefill)
@@ -47,7 +50,7 @@ def test_a_reply_at_once_is_as_many_single_tokens(group: LayerGroup) -> None:
         assert (at_once.offset, at_once.capacity) == (one_by_one.offset, one_by_one.capacity)
         assert at_once.live_retained() == one_by_one.live_retained()
         if group.kind == "recurrent":
-            assert at_once.hand_out() == one_by_one.hand_out()  # type: ignore[union-attr]
+            assert at_once.hand_out() == one_by_one.hand_out()
 
 
 def workload(requests: int = 40) -> Workload:
@@ -69,7 +72,7 @@ def workload(requests: int = 40) -> Workload:
 def test_a_run_in_brief_has_the_same_table(monkeypatch: pytest.MonkeyPatch, choices: dict[str, str]) -> None:
     policy = Policy(budget_bytes=3000, capture_grid=32, prefill_chunk=16).replace(**choices)
     whole = Twin(SHAPE).run(workload(), policy, progress=False)
-    monkeypatch.setattr(twin_module, "DETAILED_REQUESTS", 0)
+    monkeypatch.setattr(twin_module, "MOST_DETAILED_REQUESTS", 0)
     brief = Twin(SHAPE).run(workload(), policy, progress=False)
     assert brief.requests.drop(SECONDS).equals(whole.requests.drop(SECONDS))
     told = Counter(brief.events["kind"])
@@ -79,7 +82,7 @@ def test_a_run_in_brief_has_the_same_table(monkeypatch: pytest.MonkeyPatch, choi
 
 
 def test_someone_who_watches_sees_every_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twin_module, "DETAILED_REQUESTS", 0)
+    monkeypatch.setattr(twin_module, "MOST_DETAILED_REQUESTS", 0)
     seen: Counter[str] = Counter()
     twin = Twin(SHAPE)
     asked = Request(tokens=(1, 2, 3), max_new=5, ignore_stop=True)

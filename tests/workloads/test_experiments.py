@@ -118,7 +118,7 @@ def test_growth_does_not_depend_on_context_in_the_series_over_it() -> None:
     rows = kvlab.twin(work.shape_name).run(work, progress=False).requests
     grown = rows["counted"].diff()
     for block in (slice(3, 10), slice(10, 20)):
-        assert grown[block].median() == pytest.approx(grown[3:10].median(), rel=0.02)  # type: ignore[arg-type]
+        assert grown[block].median() == pytest.approx(grown[3:10].median(), rel=0.02)  # pyright: ignore[reportArgumentType]
 
 
 def test_an_unload_gives_everything_back_and_a_reload_starts_at_the_baseline() -> None:

@@ -113,5 +113,5 @@ def test_ids_that_run_out_are_an_error() -> None:
 def test_a_workload_is_plain_and_frozen() -> None:
     workload = Workload(name="mine", requests=())
     with pytest.raises(AttributeError):
-        workload.name = "other"  # type: ignore[misc]
+        workload.name = "other"  # pyright: ignore[reportAttributeAccessIssue]
     assert workload.policy == {}

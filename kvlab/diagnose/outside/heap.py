@@ -15,6 +15,7 @@ from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
 from kvlab.diagnose.outside.series_seen import TOLD_BY_SERVER, figures_of
 from kvlab.diagnose.trend import Slope, Values, theil_sen
 from kvlab.recording import Recording
+from kvlab.recording.extremes import largest
 from kvlab.units import MIB, binary
 
 QUESTION = "budget_or_leak"
@@ -91,7 +92,7 @@ def _pairs(recording: Recording) -> _Pairs | None:
             joined = _side_by_side(held, sizes[0], along)
             if joined.height >= LEAST_FIGURES:
                 values = [joined.get_column(name).cast(pl.Float64).to_numpy() for name in (along, "value", "listed")]
-                step = int(joined.get_column("listed_step").fill_null(1).max() or 1)  # pyright: ignore[reportArgumentType]
+                step = int(largest(joined.get_column("listed_step").fill_null(1))) or 1
                 return _Pairs("request" if along == "request" else "second", gauge, values[0], values[1], values[2], step, joined)
     return None
 

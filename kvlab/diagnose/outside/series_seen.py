@@ -18,6 +18,7 @@ from kvlab.diagnose.outside.requests_told import Told
 from kvlab.diagnose.trend import Values
 from kvlab.events import Listed, RunnerChanged
 from kvlab.recording import Recording
+from kvlab.recording.extremes import largest
 
 GAUGES = ("size_vram", "size", "reported", "resident", "active", "footprint", "rss")
 """What stands for the bytes of a loaded model, the surest first: what the server says, then what the system says of its process."""
@@ -119,6 +120,6 @@ def _seen(rows: pl.DataFrame, gauge: str) -> Seen:
         request=rows["request"].cast(pl.Float64).to_numpy(),
         told=told,
         observed=rows["value"].cast(pl.Float64).to_numpy(),
-        step=int(rows["step"].fill_null(1).max() or 1),  # pyright: ignore[reportArgumentType]
+        step=int(largest(rows["step"].fill_null(1))) or 1,
         gauge=gauge,
     )

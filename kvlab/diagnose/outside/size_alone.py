@@ -22,6 +22,7 @@ from kvlab.diagnose.outside.series_seen import GAUGES, figures_of
 from kvlab.diagnose.trend import Slope, Values, theil_sen
 from kvlab.policy import Policy
 from kvlab.recording import Recording
+from kvlab.recording.extremes import largest
 from kvlab.units import GB, MIB, binary
 
 QUESTION = "budget_or_leak"
@@ -89,14 +90,14 @@ def _figures(recording: Recording) -> _Alone | None:
             read = rows.sort("seq").unique(along, keep="last", maintain_order=True).sort(along)
             # a table's row 0 is the load; the looks of a probe outside requests are as many as it took
             if read.height > (len(best.x) if best else 0) + (along == "t"):
-                step = int(read.get_column("step").fill_null(1).max() or 1)  # pyright: ignore[reportArgumentType]
+                step = int(largest(read.get_column("step").fill_null(1))) or 1
                 x, y = (read.get_column(name).cast(pl.Float64).to_numpy() for name in (along, "value"))
                 best = _Alone("request" if along == "request" else "second", gauge, x, y, step)
     if (best is None or len(best.x) < LEAST_FIGURES) and every:
         gauge, rows = max(every, key=lambda one: one[1].height)
         if rows.height > (len(best.x) if best else 0):
             # neither requests nor moments are told: the order in which they stand
-            step = int(rows.get_column("step").fill_null(1).max() or 1)  # pyright: ignore[reportArgumentType]
+            step = int(largest(rows.get_column("step").fill_null(1))) or 1
             best = _Alone("figure", gauge, np.arange(float(rows.height)), rows.get_column("value").cast(pl.Float64).to_numpy(), step)
     return best
 
@@ -128,7 +129,7 @@ def _live_at_most(recording: Recording) -> float:
     """Return what live buffers may add: those of a full context; 0 when shape or context is not known."""
     shape = shape_of(recording)
     contexts = recording.events.get_column("context").drop_nulls()
-    context = int(contexts.max()) if len(contexts) else 0  # pyright: ignore[reportArgumentType]
+    context = int(largest(contexts))
     return float((shape.bytes_per_token * (context or shape.context)) if shape is not None else 0)
 
 

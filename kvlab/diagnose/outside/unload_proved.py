@@ -17,6 +17,7 @@ from kvlab.diagnose.finding import Evidence, Finding, Number
 from kvlab.events import LifeSign
 from kvlab.probe.rows import request_rows, sign_rows
 from kvlab.recording import Recording
+from kvlab.recording.extremes import largest
 from kvlab.units import binary
 
 QUESTION = "what_will_unload_give_back"
@@ -42,8 +43,8 @@ def unload_proved(recording: Recording) -> Finding | None:
         "left_behind": sum("left_behind" in told for told in states.values()) + answered_by_old.height,
         "refused": sum("unload_refused" in told for told in states.values()),
         "loaded_again": again.height,
-        "longest_release_s": None if waited.is_empty() else float(waited.max() or 0.0),  # pyright: ignore[reportArgumentType]
-        "longest_load_s": None if again.is_empty() else float(again["seconds"].max() or 0.0),  # pyright: ignore[reportArgumentType]
+        "longest_release_s": None if waited.is_empty() else largest(waited),
+        "longest_load_s": None if again.is_empty() else largest(again["seconds"]),
         **_bytes(rows, asked[-1]),
     }
     evidence = signs.filter(pl.col("request").is_in(asked) | pl.col("state").is_in(["loaded_again", "left_behind"])).to_dicts()

@@ -1,0 +1,19 @@
+"""The largest and the smallest number of a column, typed: polars tells of neither that it is a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+
+def largest(values: pl.Series) -> float:
+    """Return the largest of some numbers; 0 when there is none."""
+    value: Any = values.max()
+    return float(value or 0)
+
+
+def smallest(values: pl.Series) -> float:
+    """Return the smallest of some numbers; 0 when there is none."""
+    value: Any = values.min()
+    return float(value or 0)
