@@ -6,12 +6,9 @@ A moment is the `seq` of a reading: what a viewer can stop at. All views of one 
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
 import polars as pl
 
-from kvlab.recording import Recording
+from kvlab.recording import Recording, extremes
 from kvlab.recording.fold_bytes import MEANING
 from kvlab.recording.readings import observed
 
@@ -24,8 +21,7 @@ MOMENTS = 120
 
 def largest(table: pl.DataFrame, name: str) -> float:
     """Return the largest value in a column of numbers; 0 when it has none."""
-    value: Any = table.get_column(name).max()
-    return float(value or 0)
+    return extremes.largest(table.get_column(name))
 
 
 def readings(recording: Recording) -> pl.DataFrame:
@@ -55,17 +51,6 @@ def moments(recording: Recording, most: int = MOMENTS) -> pl.DataFrame:
         table = table.group_by("request", maintain_order=True).last().select("seq", "request", "phase", "x")
     step = max(1, -(-table.height // most))
     return table.gather_every(step, offset=(table.height - 1) % step) if table.height else table
-
-
-def last_moment(recording: Recording) -> alt.Parameter:
-    """Return the parameter `at` over `seq` that moves all views of a recording; it begins at the last moment."""
-    stops = moments(recording)
-    return alt.param(name="at", value=int(stops.item(-1, "seq")) if stops.height else 0)
-
-
-def moment_words(stops: pl.DataFrame) -> list[str]:
-    """Return the name of each of `moments`, such as `request 7, close (event 136)`."""
-    return [f"request {request}, {phase} (event {seq})" if request else f"{phase} (event {seq})" for seq, request, phase, _ in stops.iter_rows()]
 
 
 def last_bytes(table: pl.DataFrame, name: str) -> int:

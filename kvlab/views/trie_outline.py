@@ -1,7 +1,7 @@
 """The trie as an outline: one row a node, its edge as a bar over token positions. Text twin: the same outline in plain text.
 
 A bar's colour is what its snapshots are (theme.STATES), its frame says that it lies on the active path, columns beside it give
-tokens, counted bytes and snapshots in words. One parameter over `seq` moves the whole outline through time.
+tokens, counted bytes and snapshots in words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import polars as pl
 from kvlab.recording import Moment, Recording
 from kvlab.units import binary
 from kvlab.views import text_table, theme
-from kvlab.views.intervals import ROWS, alive, intervals
 from kvlab.views.outline_rows import OutlineRow, outline_rows
 from kvlab.views.tables import largest, moments
 
@@ -32,39 +31,16 @@ BARS = 440
 """Pixels of the token axis."""
 
 
-def outline_table(drawn: Sequence[Moment]) -> tuple[pl.DataFrame, list[int]]:
-    """Return the rows of moments as intervals, and the moments (seq) that are in them.
-
-    Every second moment but the last is left out until at most `ROWS` rows remain.
-    """
-    kept = [(moment.seq, _chart_rows(outline_rows(moment, LINES))) for moment in drawn]
-    while True:
-        seqs = [seq for seq, _ in kept]
-        table = intervals(seqs, (rows for _, rows in kept))
-        if table.height <= ROWS or len(kept) < 3:
-            return table, seqs
-        kept = kept[::-2][::-1]
-
-
-def outline_in_time(recording: Recording, at: alt.Parameter) -> tuple[alt.HConcatChart, pl.DataFrame]:
-    """Return the outline of a recording's trie, moved by `at` (a parameter over `seq`), and the `moments` at which it is right."""
-    stops = moments(recording)
-    drawn = [recording.at(seq) for seq in stops.get_column("seq")]
-    table, kept = outline_table(drawn)
-    return _chart(table, _tallest(drawn), at, _over(recording)), stops.filter(pl.col("seq").is_in(kept))
-
-
 def outline_chart(recording: Recording) -> alt.HConcatChart:
     """Return the outline of a recording's trie at its last moment."""
-    drawn = [recording.at(seq) for seq in moments(recording).get_column("seq").tail(1)]
-    table, seqs = outline_table(drawn)
-    return _chart(table, _tallest(drawn), alt.param(name="at", value=seqs[0] if seqs else 0), _over(recording))
+    stops = moments(recording)
+    title = f"The trie, depth first, over {recording.requests.height} requests"
+    return _chart(recording.at(stops.item(-1, "seq")) if stops.height else None, title)
 
 
 def moment_chart(moment: Moment) -> alt.HConcatChart:
     """Return the outline of one moment's trie."""
-    table, _ = outline_table([moment])
-    return _chart(table, _tallest([moment]), alt.param(name="at", value=moment.seq), f"The trie after event {moment.seq}, in request {moment.request}")
+    return _chart(moment, f"The trie after event {moment.seq}, in request {moment.request}")
 
 
 def outline_text(moment: Moment, most: int = 60) -> str:
@@ -105,23 +81,16 @@ def _chart_rows(rows: Sequence[OutlineRow]) -> list[dict[str, Hashable]]:
     ]
 
 
-def _over(recording: Recording) -> str:
-    return f"The trie, depth first, over {recording.requests.height} requests"
-
-
-def _tallest(drawn: Sequence[Moment]) -> int:
-    return max((moment.nodes.height for moment in drawn), default=0)
-
-
-def _chart(table: pl.DataFrame, tallest: int, at: alt.Parameter, title: str) -> alt.HConcatChart:
-    if not table.height:
-        return alt.hconcat(theme.nothing("there is no node")).add_params(at).properties(title=title, description="an empty trie")
+def _chart(moment: Moment | None, title: str) -> alt.HConcatChart:
+    table = pl.DataFrame([] if moment is None else _chart_rows(outline_rows(moment, LINES)), infer_schema_length=None)
+    if moment is None or not table.height:
+        return alt.hconcat(theme.nothing("there is no node")).properties(title=title, description="an empty trie")
+    tallest = moment.nodes.height
     lines = min(tallest, LINES)
     y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.5, lines - 0.5], reverse=True, nice=False, zero=False, padding=0))
-    base = alt.Chart(table, height=lines * STEP).transform_filter(alive(str(at.name))).encode(y=y)
-    # the axis is that of all moments: nothing jumps, and an empty trie has one too
+    base = alt.Chart(table, height=lines * STEP).encode(y=y)
     x = alt.X("start:Q", title="token position", scale=alt.Scale(domain=[0, largest(table, "end") or 1], nice=False), axis=alt.Axis(tickMinStep=1))
-    tips = [alt.Tooltip(f"{name}:N") for name in ("node", "start", "end", "tokens", "counted", "snapshots", "request", "born")]
+    tips = [alt.Tooltip(f"{name}:N") for name in ("node", "start", "end", "tokens", "counted", "snapshots", "request")]
     states = [state for state in theme.STATES if state != "live"]
     legend = "snapshots (frame = active path)"
     frame = (
@@ -153,7 +122,7 @@ def _chart(table: pl.DataFrame, tallest: int, at: alt.Parameter, title: str) -> 
         spacing=6,
     )
     more = f"; the newest, up to {tallest - LINES} more are not drawn" if tallest > LINES else ""
-    return made.add_params(at).properties(
+    return made.properties(
         title=alt.Title(title, subtitle=f"one row a node; bars are edges over token positions{more}"),
         description=f"{title}: an outline of up to {tallest} nodes with their edges, tokens, counted bytes and snapshots.",
     )

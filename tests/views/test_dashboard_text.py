@@ -13,11 +13,11 @@ from playwright.sync_api import Page
 import kvlab
 from kvlab.views.dashboard import page as code
 from kvlab.views.dashboard.dataset import dataset_of
-from kvlab.views.dashboard.scene_text import scene_lines
+from kvlab.views.outline_rows import outline_rows
 from tests.browser.lab_page import chromium
 
 if TYPE_CHECKING:
-    from kvlab.recording import Recording
+    from kvlab.recording import Moment, Recording
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +36,14 @@ def load(page: Page, recording: Recording) -> None:
 def scene(page: Page, words: str, seq: int) -> Any:
     """Return what an expression of the page gives at a moment, with `scene` and `store` at hand."""
     return page.evaluate(f"seq => {{ const scene = store.scene(store.placeOf(seq)); return {words}; }}", seq)
+
+
+def scene_lines(moment: Moment) -> str:
+    """Return the trie of a moment, a line a node: the same text as `sceneText` in page/scene.js makes of the page's dataset."""
+    return "\n".join(
+        f"{'  ' * row.depth}{'*' if row.active else '-'} #{row.node} [{row.start}, {row.end}) {row.state} {row.counted}{' user' if row.user else ''}"
+        for row in outline_rows(moment)
+    )
 
 
 def evicting(workload: str, **choices: Any) -> Recording:

@@ -2,11 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import altair as alt
-
-from kvlab.views import intervals, static, trie_outline
+from kvlab.views import static, trie_outline
 from kvlab.views.outline_rows import outline_rows
-from kvlab.views.tables import moments
 from tests.views.charts import marks, one_dataset, png_size, specification, units
 
 if TYPE_CHECKING:
@@ -58,34 +55,6 @@ def test_bars_carry_state_and_the_frame_the_active_path(pair: Recording) -> None
     assert fills["lazy"] == fills["missing"] == "transparent"
     assert bars["encoding"]["x"]["field"] == "start"
     assert bars["encoding"]["x2"]["field"] == "end"
-
-
-def test_time_is_a_parameter_and_rows_are_intervals(pair: Recording) -> None:
-    chart, stops = trie_outline.outline_in_time(pair, alt.param(name="at", value=LAST_CLOSE))
-    rows = one_dataset(specification(chart))
-    assert stops.equals(moments(pair))
-    for seq in stops.get_column("seq"):
-        shown = sorted((row["place"], row["node"], row["state"], row["active"]) for row in rows if row["born"] <= seq < row["died"])
-        assert shown == [(row.place, row.node, row.state, row.active) for row in outline_rows(pair.at(seq))]
-
-
-def test_a_row_that_stays_is_sent_once() -> None:
-    table = intervals.intervals([1, 5, 9], [[{"node": 1}], [{"node": 1}, {"node": 2}], [{"node": 2}]])
-    assert table.rows() == [(1, 1, 9), (2, 5, intervals.FAR)]
-
-
-def test_too_many_rows_thin_the_moments_out_and_keep_the_last(fifteen: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = [fifteen.at(seq) for seq in moments(fifteen).get_column("seq")]
-    full, every = trie_outline.outline_table(drawn)
-    assert every == [moment.seq for moment in drawn]
-    monkeypatch.setattr(trie_outline, "ROWS", full.height - 1)
-    thin, kept = trie_outline.outline_table(drawn)
-    assert kept == every[::-2][::-1]
-    assert thin.height < full.height
-    last = drawn[-1].seq
-    assert [row["node"] for row in thin.iter_rows(named=True) if row["died"] > last] == [
-        row["node"] for row in full.iter_rows(named=True) if row["died"] > last
-    ]
 
 
 def test_of_a_tall_trie_the_newest_nodes_stay_with_their_ancestors(fifteen: Recording) -> None:

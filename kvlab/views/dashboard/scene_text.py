@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kvlab.recording import Moment, Recording
+from kvlab.recording import Recording
 from kvlab.units import binary
-from kvlab.views.outline_rows import outline_rows
 from kvlab.views.spans_chart import spans_text
 from kvlab.views.trie_outline import outline_text
 
@@ -46,11 +45,3 @@ def request_line(recording: Recording, request: int, at: int) -> str:
     if ended.height and ended.item(-1, "seq") <= at:
         told += f"; {ended.item(-1, 'generated')} generated, stopped by {ended.item(-1, 'stop')}"
     return told
-
-
-def scene_lines(moment: Moment) -> str:
-    """Return the trie of a moment, a line a node: the same text as `sceneText` in page/scene.js makes of the page's dataset."""
-    return "\n".join(
-        f"{'  ' * row.depth}{'*' if row.active else '-'} #{row.node} [{row.start}, {row.end}) {row.state} {row.counted}{' user' if row.user else ''}"
-        for row in outline_rows(moment)
-    )
