@@ -26,8 +26,8 @@ QUESTION = "budget_or_leak"
 LEAST_REQUESTS = 3
 """Fewer requests have no trend."""
 
-LEAST_SLOPE = 16 * KIB
-"""Unexplained bytes per request that a real run may gain: small objects that no owner names, and one page of MLX that a buffer is rounded up to."""
+LEAST_SLOPE = 4 * KIB
+"""Unexplained bytes per request that a real run may gain: small objects that no owner names."""
 
 ROUNDING = {"cpu": 0.1, "gpu": 1.0}
 """What snapshots may retain above what they count, as a share of it, by the model's device. MLX takes a free buffer of up to twice the size
