@@ -22,7 +22,7 @@ EXACT = ("tokens", "matched", "cached", "left", "generated", "nodes", "counted",
 ROUNDING = 0.1
 
 ARMS = [f"{name}:{arm}" for name, item in EXPERIMENTS.items() for arm in item.arms]
-FAMILIES = ["ladder:1024..131072", "contamination:16x3", "chat:50", "agent", "series:context", "series:requests", "series:concurrency"]
+FAMILIES = ["ladder:1024..131072", "contamination:16x3", "chat:20", "agent", "series:context", "series:requests", "series:concurrency"]
 PINS = ("B", "B1", "B2")
 ALL = [name for name in (*EXPERIMENTS, *ARMS, *FAMILIES, "unrelated:15", "repeat:5", "branches:8") if name != "E2"]
 QUICK = {
