@@ -47,22 +47,27 @@ def quantised(net: nn.Module, bits: int) -> list[Any]:
     if not any(type(cache) is QuantizedKVCache for cache in caches):
         raise _cannot("none of its layers keeps a KVCache")
     try:
-        traced(net, caches)
+        compute(traced(net, caches))
     # whatever an architecture raises when it finds packed numbers
     except Exception as error:
         raise _cannot(f"its attention does not read them: {error}") from error
     return caches
 
 
-def traced(net: nn.Module, caches: Sequence[Any], *, evaluate: bool = True) -> list[Any]:
-    """Return copies of empty `caches` after a forward of `TRACED` tokens; without `evaluate` the forward is built and not run."""
+def traced(net: nn.Module, caches: Sequence[Any]) -> list[Any]:
+    """Return copies of empty `caches` after a forward of `TRACED` tokens, which is built and not run: nothing is allocated until `compute`."""
     import mlx.core as mx
 
     copies = copy.deepcopy(list(caches))
     net(mx.zeros((1, TRACED), dtype=mx.int32), cache=copies)
-    if evaluate:
-        mx.eval([cache.state for cache in copies if cache is not None])
     return copies
+
+
+def compute(caches: Sequence[Any]) -> None:
+    """Run the forward that filled `caches`."""
+    import mlx.core as mx
+
+    mx.eval([cache.state for cache in caches if cache is not None])
 
 
 def _group_of(layer: int, heads: tuple[int, int]) -> int:

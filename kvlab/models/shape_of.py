@@ -9,11 +9,12 @@ the forward left unfilled has no state: it is listed last, as stateless.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvlab.errors import NotAvailable
-from kvlab.models.caches import traced
+from kvlab.models.caches import compute, traced
+from kvlab.models.conv_input import keeps_input
 from kvlab.models.weights import weights_of
 from kvlab.shape import LayerGroup, Shape
 
@@ -43,17 +44,34 @@ def shape_of(net: nn.Module, caches: Sequence[Any], name: str, context: int) -> 
     return Shape(name=name, groups=groups, weights_bytes=weights, context=context)
 
 
-def groups_of(net: nn.Module, caches: Sequence[Any], name: str, *, evaluate: bool = True) -> tuple[LayerGroup, ...]:
+def groups_of(net: nn.Module, caches: Sequence[Any], name: str, *, evaluate: bool = True, as_run: bool = True) -> tuple[LayerGroup, ...]:
     """Return the layers of `net` by kind and price; arguments and errors as in `shape_of`.
 
-    Without `evaluate` the tracing forward is built and not run: sizes and number types are known all the same, and nothing is allocated.
+    Args:
+        net: As in `shape_of`.
+        caches: As in `shape_of`.
+        name: As in `shape_of`.
+        evaluate: False: the tracing forward is built and not run. Sizes and number types are known all the same, and nothing is allocated.
+        as_run: A convolution's row costs nothing where this net copies its state out of the input. False: every state is taken for
+            a view of its input, whatever mlx-lm's code does, as another runner of the same model may keep it.
     """
     from kvlab.layers.mlx_store import parts
 
     for layer, cache in parts(caches):
         if type(cache).__name__ not in TRACERS:
             raise _unsupported(name, layer, type(cache).__name__)
-    return _grouped([_Priced(_priced(cache), layer) for layer, cache in parts(traced(net, caches, evaluate=evaluate))])
+    copies = traced(net, caches)
+    pinning = not as_run or _pins(cache for _, cache in parts(copies))
+    if evaluate:
+        compute(copies)
+    groups = _grouped([_Priced(_priced(cache), layer) for layer, cache in parts(copies)])
+    return groups if pinning else tuple(dataclasses.replace(group, conv_bytes_per_token=0) for group in groups)
+
+
+def _pins(caches: Iterable[Any]) -> bool:
+    """Tell whether the convolutions' states are views of their inputs; the first tells it for all, as they come from one class."""
+    first = next((array for cache in caches if type(cache).__name__ == "ArraysCache" and not cache.empty() for array in _rows(cache)), None)
+    return first is None or keeps_input(first)
 
 
 class _Priced:
@@ -98,13 +116,17 @@ def _per_token(cache: Any) -> int:
 
 def _state(cache: Any) -> LayerGroup:
     arrays = [array for array in cache.cache if array is not None]
-    rows = [array for array in arrays if array.ndim == CONV_AXES and array.shape[1] < MOST_CONV_ROWS]
     return LayerGroup(
         kind="recurrent",
         layers=(),
         state_bytes=sum(array.nbytes for array in arrays),
-        conv_bytes_per_token=sum(array.nbytes // array.shape[1] for array in rows if array.shape[1]),
+        conv_bytes_per_token=sum(array.nbytes // array.shape[1] for array in _rows(cache)),
     )
+
+
+def _rows(cache: Any) -> list[Any]:
+    """Return the states of a recurrent layer that are the last rows of its convolution's input."""
+    return [array for array in cache.cache if array is not None and array.ndim == CONV_AXES and 0 < array.shape[1] < MOST_CONV_ROWS]
 
 
 TRACERS: dict[str, Callable[[Any], LayerGroup]] = {

@@ -2,8 +2,8 @@
 
     python -m kvlab.studies.store_shapes data/shapes/qwen3.8-27b.json
 
-A file holds what a person wrote (`config`, `config_source`, and `told`: figures that come from elsewhere, with their sources) and what
-was traced of it (`groups`, `weights_bytes`, `context`, `look_ahead`, `provenance`).
+A file holds what a person wrote (`config`, `config_source`, `as_run` for a model that kvlab itself runs, and `told`: figures that come from
+elsewhere, with their sources) and what was traced of it (`groups`, `weights_bytes`, `context`, `look_ahead`, `provenance`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from kvlab.models.config import GUESS, Provenance, SourcedShape, shape_from_config
 
-WRITTEN = ("name", "config", "config_source", "told")
+WRITTEN = ("name", "config", "config_source", "as_run", "told")
 """What a person wrote; the rest of a file is made."""
 
 
@@ -40,7 +40,7 @@ def stored(data: dict[str, Any]) -> dict[str, Any]:
 def traced(data: dict[str, Any]) -> SourcedShape:
     """Return the shape of a file's config, with the figures that are told from elsewhere in place of the traced ones."""
     config = cast("dict[str, Any]", data["config"])
-    found = shape_from_config(config, name=data["name"])
+    found = shape_from_config(config, name=data["name"], as_run=data.get("as_run", False))
     source = Provenance(**data["config_source"])
     provenance = {name: _of(source, one) for name, one in found.provenance.items()}
     shape = found.shape.to_dict()

@@ -52,7 +52,7 @@ def test_lazy_and_real_arrays_give_one_shape(architecture: str) -> None:
     fields = config(architecture)
     net = build(architecture, fields, CONFIGS[architecture])
     real = shape_of(net, make_prompt_cache(net), architecture, 0)
-    lazy = shape_from_config(fields, architecture, dtype="float32").shape
+    lazy = shape_from_config(fields, architecture, dtype="float32", as_run=True).shape
     assert lazy.groups[: len(real.groups)] == real.groups
     assert all(group.kind == "draft_kv" for group in lazy.groups[len(real.groups) :])
 
@@ -65,11 +65,11 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["tiny-hybrid", "tiny-sliding"])
 def test_a_folder_with_weights_is_the_model_that_opens(name: str) -> None:
-    found = shape_from_config(shipped.data(name))
+    found = shape_from_config(shipped.data(name), as_run=True)
     real = open_model(name, dtype="stored").shape
     if not mx.metal.is_available():
         # on a CPU every net is cast when it opens
-        found = shape_from_config(shipped.data(name), dtype="float32")
+        found = shape_from_config(shipped.data(name), dtype="float32", as_run=True)
         real = open_model(name, dtype="float32").shape
     assert found.shape.groups == real.groups
     assert found.shape.name == name

@@ -23,7 +23,7 @@ MOST_WEIGHTS = 2**50
 CONTEXT_FIELDS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx", "model_max_length")
 
 
-def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str | None = None, where: str = "") -> SourcedShape:
+def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str | None = None, where: str = "", *, as_run: bool = False) -> SourcedShape:
     """Return the shape of the model that a config describes. No weight is read, drawn or evaluated, whatever the model's size.
 
     Args:
@@ -32,6 +32,8 @@ def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str 
         name: How the model is called; by default the folder's name.
         dtype: The number type to count in, as if the weights were cast; by default the config's own.
         where: What errors call the place that fields came from; by default the name.
+        as_run: True: what views pin is what they pin in mlx-lm's class, as `kvlab.open` runs it. By default every convolution's state is
+            taken for a view of its input, as in Ollama's runner (facts F-01): the shape serves any runner of the model.
 
     Raises:
         UnreadableInput: the file cannot be read.
@@ -50,7 +52,7 @@ def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str 
             net = lazy_net(config, dtype or found or USUAL_TYPE)
             packing = weights_told.quantise(net, config)
             weights = weights_told.told_by_index(config) or weights_told.told_by_shapes(net, config, dtype or found or USUAL_TYPE, packing)
-        groups = _groups(net, config)
+        groups = _groups(net, config, as_run=as_run)
     bytes_of_weights, weights_from = weights
     if bytes_of_weights > MOST_WEIGHTS:
         why = f"with the other sizes the weights would take {bytes_of_weights} bytes"
@@ -70,13 +72,13 @@ class _Parts:
         self.priced = priced
 
 
-def _groups(net: nn.Module, config: Config) -> tuple[LayerGroup, ...]:
+def _groups(net: nn.Module, config: Config, *, as_run: bool) -> tuple[LayerGroup, ...]:
     from mlx_lm.models.cache import make_prompt_cache
 
     from kvlab.models.shape_of import groups_of
 
     with told(config):
-        groups = groups_of(net, make_prompt_cache(net), config.where, evaluate=False)
+        groups = groups_of(net, make_prompt_cache(net), config.where, evaluate=False, as_run=as_run)
     if not any(group.bytes_per_token or group.state_bytes for group in groups):
         raise config.bad("model_type", config.data.get("model_type"), "no layer of that net keeps anything: there is nothing to predict", "give another model")
     return groups
