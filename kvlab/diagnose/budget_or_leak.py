@@ -6,7 +6,8 @@ From the tables alone. Bytes are those read at each request's close. In this ord
   of what snapshots retain above what they count, a share (`ROUNDING`, times counted) is taken for rounding. A Theil-Sen slope of the rest,
   over all requests or over the later half, has a 95 % interval wholly above `LEAST_SLOPE` (0 for a run of the twin, which is exact).
 - `over_budget_by_design`: what the budget sees is above it at the end, and grows over the requests that are above it.
-- `budget`: the budget is full (filling.py says when) and at least one request followed.
+- `budget`: the budget is full (filling.py says at which request). From there on the bytes saw-tooth: what is evicted makes room for a branch, so
+  the plateau is told as its highest close, which is what weights + live + budget predicts, and its lowest.
 - `budget_filling`: what the budget sees grows, and is not full yet.
 - `no_growth`: none of these. Live buffers that grew are named: they follow the longest request and are no reason for another verdict.
 """
@@ -109,6 +110,7 @@ def _numbers(recording: Recording, data: Series, fill: Filling, beyond: Values |
     held = data.retained if data.from_twin else data.active
     numbers: dict[str, Number] = {
         "requests": len(data),
+        "last_request": int(data.request[-1]),
         "budget_bytes": round(budget[-1]),
         "counted_bytes": round(seen[-1]),
         "growth_bytes_per_request": round(fill.growth.value),
@@ -120,6 +122,7 @@ def _numbers(recording: Recording, data: Series, fill: Filling, beyond: Values |
         "weights_bytes": round(weights[-1]),
         "predicted_plateau_bytes": round(weights[-1] + budget[-1] + (0 if data.counts_live else data.live[-1])),
         "observed_plateau_bytes": None,
+        "observed_plateau_low_bytes": None,
         "plateau_reached_at_request": None,
         "requests_until_full": None if fill.reached is not None else fill.requests_until_full(max(0.0, float(budget[-1] - seen[-1]))),
         "unexplained_bytes": round(float(data.unexplained[-1])) if data.unexplained is not None else None,
@@ -131,10 +134,11 @@ def _numbers(recording: Recording, data: Series, fill: Filling, beyond: Values |
     if fill.reached is not None:
         after = slice(fill.reached, None)
         numbers["plateau_reached_at_request"] = int(data.request[fill.reached])
-        numbers["observed_plateau_bytes"] = round(float(np.median(held[after])))
+        numbers["observed_plateau_bytes"] = round(float(held[after].max()))
+        numbers["observed_plateau_low_bytes"] = round(float(held[after].min()))
         if data.predicted_counted is not None and data.predicted_live is not None:
             twin = weights[after] + data.predicted_counted[after] + data.predicted_live[after]
-            numbers["twin_plateau_bytes"] = round(float(np.median(twin)))
+            numbers["twin_plateau_bytes"] = round(float(twin.max()))
     if recording.damaged:
         numbers["damaged_parts"] = len(recording.damaged)
     return numbers
@@ -150,7 +154,7 @@ def _evidence(recording: Recording, data: Series, fill: Filling) -> Evidence:
     """Return the rows that decide: the first two, those around the plateau's beginning, the last two."""
     places = {0, 1, len(data) - 2, len(data) - 1}
     if fill.reached is not None:
-        places |= {fill.reached, fill.reached + 1}
+        places |= {fill.reached - 1, fill.reached} if fill.reached else {0}
     chosen = [int(data.request[place]) for place in sorted(places)]
     rows = recording.requests.filter(recording.requests["request"].is_in(chosen)).select(_COLUMNS)
     return Evidence("requests", tuple(rows.to_dicts()))
@@ -186,25 +190,32 @@ def _over(numbers: dict[str, Number]) -> str:
 
 def _budget(numbers: dict[str, Number]) -> str:
     return (
-        f"Growth of {_bytes(numbers, 'growth_bytes_per_request')} per request stops at the budget of {_bytes(numbers, 'budget_bytes')}, full after request "
+        f"Growth of {_bytes(numbers, 'growth_bytes_per_request')} per request stops at the budget of {_bytes(numbers, 'budget_bytes')}, full at request "
         f"{numbers['plateau_reached_at_request']}. Plateau predicted as weights + live + budget: {_bytes(numbers, 'predicted_plateau_bytes')}; observed: "
-        f"{_bytes(numbers, 'observed_plateau_bytes')}. " + _unexplained_words(numbers)
+        f"{_plateau(numbers)}. " + _unexplained_words(numbers)
     )
 
 
 def _filling(numbers: dict[str, Number]) -> str:
-    left = numbers["requests_until_full"]
     return (
         f"Counted bytes grow by {_bytes(numbers, 'growth_bytes_per_request')} per request towards the budget of {_bytes(numbers, 'budget_bytes')}; "
-        f"{_bytes(numbers, 'counted_bytes')} are counted. {_until_full(left)}"
+        f"{_bytes(numbers, 'counted_bytes')} are counted. {until_full(numbers['requests_until_full'], int(str(numbers['last_request'])))}"
         f"Plateau predicted as weights + live + budget: {_bytes(numbers, 'predicted_plateau_bytes')}. " + _unexplained_words(numbers)
     )
 
 
-def _until_full(left: Number) -> str:
+def _plateau(numbers: dict[str, Number]) -> str:
+    high, low = _bytes(numbers, "observed_plateau_bytes"), _bytes(numbers, "observed_plateau_low_bytes")
+    return high if high == low else f"{low} to {high}"
+
+
+def until_full(left: Number, last: int) -> str:
+    """Return in words at which request a budget will be full, `left` requests after request `last`; "" when that is not known."""
     if not isinstance(left, int):
         return ""
-    return f"It is full after about {left:,} more such requests. " if left <= MOST_TOLD else f"It is not full within {MOST_TOLD:,} more such requests. "
+    if left > MOST_TOLD:
+        return f"It is not full within {MOST_TOLD:,} more such requests. "
+    return f"It is full at about request {last + left:,}, {left:,} such request{'' if left == 1 else 's'} from now. "
 
 
 def _none(numbers: dict[str, Number]) -> str:

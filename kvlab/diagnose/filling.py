@@ -1,19 +1,19 @@
 """When a budget is full. Counted bytes saw-tooth below a full budget, so a level that is never passed again does not say it.
 
-The budget is full from the last request before the first eviction; without an eviction, from the first request after which
-one more branch of the usual size (the median of what a request added) would not fit. A request must follow for it to count
-as reached: a budget that the last request filled has no plateau yet.
+The budget is full at the first request whose bytes no longer fit: the first in which something was evicted. Where no eviction is
+told, it is the request that follows the first one after which a branch of the usual size (the median of what a request added) does
+not fit; a budget that the last request filled has no plateau yet. `kvlab.lab.outlook` predicts the same request.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from kvlab.diagnose.series import Series
 from kvlab.diagnose.trend import Slope, Values, theil_sen
+from kvlab.lab.outlook import requests_until_full
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Filling:
     """How the counted bytes came to where they are.
 
     Attributes:
-        reached: Place in the series from which the budget is full; None while it is filling, or if nothing grows.
-        growth: Slope of what the budget sees, in bytes per request, over the requests up to there.
+        reached: Place in the series of the request at which the budget is full; None while it is filling, or if nothing grows.
+        growth: Slope of what the budget sees, in bytes per request, over the requests before it.
         grows: The counted bytes still grow at the end of that part.
     """
 
@@ -31,15 +31,15 @@ class Filling:
     grows: bool
 
     def requests_until_full(self, room: float) -> int | None:
-        """Return after how many more requests of the same kind `room` bytes are used up; None when nothing grows."""
-        return math.floor(room / self.growth.value) if self.grows and self.growth.value > 0 else None
+        """Return after how many more requests of the same kind a budget with `room` bytes left is full; None when nothing grows."""
+        return requests_until_full(room, self.growth.value) if self.grows else None
 
 
 def filling(data: Series) -> Filling:
     """Return how what the budget sees has grown."""
     seen = data.seen_by_budget
     reached = _reached(data)
-    part = slice(0, len(data) if reached is None else max(reached + 1, 2))
+    part = slice(0, len(data) if reached is None else max(reached, 2))
     grown = seen[part]
     return Filling(
         reached=reached,
@@ -56,11 +56,11 @@ def _grows(seen: Values) -> bool:
 def _reached(data: Series) -> int | None:
     seen = data.seen_by_budget
     if data.evicted_in:
-        place = max(0, int(np.searchsorted(data.request, data.evicted_in[0])) - 1)
+        place = int(np.searchsorted(data.request, data.evicted_in[0]))
     else:
         full = np.flatnonzero(seen + _branch(seen) > data.budget)
-        place = int(full[0]) if len(full) and _branch(seen) > 0 else len(data)
-    return place if place < len(data) - 1 else None
+        place = int(full[0]) + 1 if len(full) and _branch(seen) > 0 else len(data)
+    return place if place < len(data) else None
 
 
 def _branch(seen: Values) -> float:

@@ -6,6 +6,7 @@ the budget is full at the first request during which the line passes it. Tests c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -52,6 +53,14 @@ class Outlook:
     live: int
 
 
+def requests_until_full(room: float, growth: float) -> int | None:
+    """Return after how many more requests that add `growth` bytes each a budget with `room` bytes left is full; None when nothing grows.
+
+    A budget is full at the first request whose bytes no longer fit: it is the first one that evicts. All of kvlab counts so, from request 1.
+    """
+    return math.floor(max(0.0, room) / growth) + 1 if growth > 0 else None
+
+
 def short_unrelated() -> Iterator[Request]:
     """Yield requests without end: the same beginning, then tokens that no other one has."""
     fresh = Fresh()
@@ -89,4 +98,5 @@ def _full_at(peaks: list[int], growth: int, budget: int) -> int | None:
     for place, peak in enumerate(peaks, start=1):
         if peak > budget:
             return place
-    return len(peaks) + (budget - peaks[-1]) // growth + 1 if growth > 0 else None
+    more = requests_until_full(budget - peaks[-1], growth)
+    return None if more is None else len(peaks) + more

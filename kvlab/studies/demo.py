@@ -115,7 +115,7 @@ def _verdict(finding: Finding) -> str:
     ]
     figures = (
         ("plateau predicted", "predicted_plateau_bytes", "weights + live + budget"),
-        ("plateau observed", "observed_plateau_bytes", "the allocator's active bytes, median from then on"),
+        ("plateau observed", "observed_plateau_bytes", "the allocator's active bytes, the highest from then on"),
         ("plateau of the twin", "twin_plateau_bytes", "the same requests on span counts"),
     )
     for title, name, about in figures:
@@ -124,7 +124,7 @@ def _verdict(finding: Finding) -> str:
             lines.append(f"  {title:<20} {binary(value):>12}   {about}")
     reached = finding.numbers.get("plateau_reached_at_request")
     if reached is not None:
-        lines.append(f"  {'reached at request':<20} {reached:>12}")
+        lines.append(f"  {'full at request':<20} {reached:>12}")
     return "\n".join(lines)
 
 

@@ -3,10 +3,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import polars as pl
 import pytest
 
+import kvlab
+from kvlab import workloads
 from kvlab.diagnose import budget_or_leak
 from kvlab.recording import Recording
+from kvlab.units import GIB, MIB
 
 Make = Callable[..., Recording]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -23,7 +27,9 @@ def test_growth_that_stops_at_the_budget_is_budget(recording: Make, lawful: Rows
         row["evicts"] = 1
     finding = budget_or_leak(recording(rows))
     assert finding.verdict == "budget"
-    assert finding.numbers["plateau_reached_at_request"] == 10
+    # the first request that has to evict
+    assert finding.numbers["plateau_reached_at_request"] == 11
+    assert "full at request 11" in finding.summary
     assert finding.numbers["growth_bytes_per_request"] == 11_000
     assert finding.numbers["budget_bytes"] == 100_000
     assert finding.numbers["predicted_plateau_bytes"] == 1_000_000 + 5_000 + 100_000
@@ -37,7 +43,7 @@ def test_growth_that_stops_at_the_budget_is_budget(recording: Make, lawful: Rows
 def test_without_events_of_eviction_a_full_budget_is_one_the_usual_branch_does_not_fit(recording: Make, lawful: Rows) -> None:
     finding = budget_or_leak(recording(lawful([0, 44, 88, 132, 176, 176, 176, 176]), budget=200))
     assert finding.verdict == "budget"
-    assert finding.numbers["plateau_reached_at_request"] == 5
+    assert finding.numbers["plateau_reached_at_request"] == 6
 
 
 def test_a_level_that_saws_below_a_full_budget_is_still_the_budget(recording: Make, lawful: Rows) -> None:
@@ -47,13 +53,18 @@ def test_a_level_that_saws_below_a_full_budget_is_still_the_budget(recording: Ma
         row["evicts"] = 2
     finding = budget_or_leak(recording(rows))
     assert finding.verdict == "budget"
-    assert finding.numbers["plateau_reached_at_request"] == 4
+    assert finding.numbers["plateau_reached_at_request"] == 5
+    # from there on the highest and the lowest close, not a middle that no request had
+    assert finding.numbers["observed_plateau_bytes"] == 1_000_000 + 5_000 + 99_000
+    assert finding.numbers["observed_plateau_low_bytes"] == 1_000_000 + 5_000 + 62_000
 
 
 def test_growth_below_the_budget_is_filling_with_a_forecast(recording: Make, lawful: Rows) -> None:
     finding = budget_or_leak(recording(lawful([0, 10_000, 20_000, 30_000, 40_000, 50_000])))
     assert finding.verdict == "budget_filling"
-    assert finding.numbers["requests_until_full"] == 5
+    # after five more exactly 100,000 bytes are counted; the sixth does not fit any more
+    assert finding.numbers["requests_until_full"] == 6
+    assert "at about request 12, 6 such requests from now" in finding.summary
     assert finding.numbers["plateau_reached_at_request"] is None
     assert finding.numbers["predicted_plateau_bytes"] == 1_105_000
 
@@ -61,7 +72,8 @@ def test_growth_below_the_budget_is_filling_with_a_forecast(recording: Make, law
 def test_a_budget_that_the_last_request_filled_has_no_plateau_yet(recording: Make, lawful: Rows) -> None:
     finding = budget_or_leak(recording(lawful([0, 30_000, 60_000, 90_000])))
     assert finding.verdict == "budget_filling"
-    assert finding.numbers["requests_until_full"] == 0
+    assert finding.numbers["requests_until_full"] == 1
+    assert "at about request 5, 1 such request from now" in finding.summary
 
 
 def test_a_live_buffer_that_grows_in_a_step_and_then_stays_is_no_growth(recording: Make) -> None:
@@ -171,3 +183,18 @@ def test_every_summary_names_units_and_every_number_has_one(recording: Make, law
     for name in finding.numbers:
         assert "bytes" in name or "request" in name
     assert finding.refuted_by
+
+
+@pytest.mark.parametrize(
+    ("shape", "workload", "budget"),
+    [("qwen3.8-27b", "A2", 8 * GIB), ("qwen3.6-35b-a3b", "ladder:1024..131072", 3 * GIB), ("tiny-hybrid", "unrelated:40", MIB)],
+)
+def test_the_request_that_is_told_is_the_first_one_that_evicts(shape: str, workload: str, budget: int) -> None:
+    twin = kvlab.twin(shape)
+    made = twin.run(workloads.resolve(workload), twin.policy.replace(budget_bytes=budget), progress=False)
+    first = made.events.filter(kind="evicted")["request"][0]
+    finding = kvlab.diagnose(made).about("budget_or_leak")
+    assert finding.numbers["plateau_reached_at_request"] == first
+    assert f"full at request {first}." in finding.summary
+    close = made.requests.filter(pl.col("request") >= first)["retained"]
+    assert (finding.numbers["observed_plateau_low_bytes"], finding.numbers["observed_plateau_bytes"]) == (close.min(), close.max())

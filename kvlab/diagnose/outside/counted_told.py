@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from kvlab.diagnose.budget_or_leak import LEAST_REQUESTS, QUESTION, REFUTED_BY, verdict_of
+from kvlab.diagnose.budget_or_leak import LEAST_REQUESTS, QUESTION, REFUTED_BY, until_full, verdict_of
 from kvlab.diagnose.filling import filling
 from kvlab.diagnose.finding import Evidence, Finding, Number
 from kvlab.diagnose.known import policy_of, policy_told
@@ -45,6 +45,7 @@ def _judged(recording: Recording, arm: str, rows: pl.DataFrame) -> Finding:
     left = None if fill.reached is not None else fill.requests_until_full(max(0.0, float(budget - counted[-1])))
     numbers: dict[str, Number] = {
         "requests": len(data),
+        "last_request": int(data.request[-1]),
         "arm": arm,
         "budget_bytes": budget,
         "counted_bytes": round(float(counted[-1])),
@@ -88,7 +89,8 @@ def _series(recording: Recording, rows: pl.DataFrame, budget: int) -> Series:
 
 
 def _words(numbers: dict[str, Number]) -> dict[str, str]:
-    return {name: binary(value) if "bytes" in name and isinstance(value, int | float) else str(value) for name, value in numbers.items()}
+    words = {name: binary(value) if "bytes" in name and isinstance(value, int | float) else str(value) for name, value in numbers.items()}
+    return words | {"until_full": f" {until_full(numbers['requests_until_full'], int(str(numbers['last_request'])))}".rstrip()}
 
 
 _WORDS = {
@@ -97,7 +99,7 @@ _WORDS = {
         "eviction (protect=active_path, Ollama up to 0.34) do that in one long conversation: every turn stores whole states that nothing may evict."
     ),
     "budget": "what the cache counts stops at the budget: {counted_bytes} of {budget_bytes}.",
-    "budget_filling": "the cache counts {counted_bytes} of a budget of {budget_bytes}, {growth_bytes_per_request} more per request.",
+    "budget_filling": "the cache counts {counted_bytes} of a budget of {budget_bytes}, {growth_bytes_per_request} more per request.{until_full}",
     "no_growth": "the cache counts {counted_bytes} and that no longer grows.",
 }
 _ASSUMED = (

@@ -10,7 +10,6 @@ Only the height and the end of the growth can be judged, so confidence is never 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +19,7 @@ from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
 from kvlab.diagnose.known import policy_of, policy_told, shape_of
 from kvlab.diagnose.outside.series_seen import GAUGES, figures_of
 from kvlab.diagnose.trend import Slope, Values, theil_sen
+from kvlab.lab.outlook import requests_until_full
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.recording.extremes import largest
@@ -147,7 +147,8 @@ def _numbers(data: _Alone, budget: int, grown: float, since: int, slope: Slope) 
         "budget_bytes": budget,
         "predicted_plateau_bytes": round(float(data.y[0]) + budget),
         f"plateau_since_{data.along}": round(float(data.x[since])) if stopped else None,
-        f"{data.along}s_until_full": math.floor(left / slope.value) if not stopped and slope.value > 0 and left > 0 else None,
+        f"{data.along}s_until_full": requests_until_full(left, slope.value) if not stopped and left > 0 else None,
+        f"last_{data.along}": round(float(data.x[-1])),
         "past_budget_bytes": round(max(0.0, grown - budget)),
     }
 
@@ -184,7 +185,7 @@ def _words(numbers: dict[str, Number]) -> dict[str, str]:
     return words | {
         "rate": f"{words[f'growth_bytes_per_{along}']} per {along}",
         "since": f"{along} {words[f'plateau_since_{along}']}" if numbers[f"plateau_since_{along}"] is not None else f"the last {along}",
-        "left": f" It is full after about {left} more {along}s." if left is not None else "",
+        "left": f" It is full at about {along} {int(str(numbers[f'last_{along}'])) + int(str(left)):,}, {left:,} from now." if left is not None else "",
     }
 
 
