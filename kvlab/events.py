@@ -27,7 +27,7 @@ from kvlab.events_outside import ProcessSeen as ProcessSeen
 from kvlab.events_outside import RunnerChanged as RunnerChanged
 from kvlab.events_outside import Served as Served
 
-PRIVATE_COLUMNS = ("token", "text")
+PRIVATE_COLUMNS = ("token", "text", "prompt_tokens")
 """Columns that hold prompts or answers: stored only when the user asks."""
 
 
@@ -44,13 +44,17 @@ class Loaded(Event):
 
 @dataclass(slots=True)
 class RequestBegan(Event):
-    """A request was taken up: `tokens` in its prompt, at most `limit` new ones. `text` is the prompt."""
+    """A request was taken up: `tokens` in its prompt, at most `limit` new ones. `text` is the prompt.
+
+    `prompt_tokens` are its token ids, each with the text that it adds, as JSON: `[[id, text], …]`; told by runs that store texts.
+    """
 
     kind: ClassVar[str] = "request_began"
     label: str = ""
     tokens: int = 0
     limit: int = 0
     text: str | None = None
+    prompt_tokens: str | None = None
 
 
 @dataclass(slots=True)
@@ -140,7 +144,7 @@ class Evicted(Event):
 class SnapshotTaken(Event):
     """A snapshot of layer group `group` began to exist over [start, end).
 
-    `state` is lazy (0 bytes, an index into the live buffer), owned or view; `counted` and `retained` are its bytes.
+    `state` is lazy (0 bytes, an index into the live buffer), owned or view; `counted` and `retained` are its bytes; `call_site` as in `Allocated`.
     """
 
     kind: ClassVar[str] = "snapshot_taken"
@@ -152,6 +156,7 @@ class SnapshotTaken(Event):
     state: str = "lazy"
     counted: int = 0
     retained: int = 0
+    call_site: str | None = None
 
 
 @dataclass(slots=True)
@@ -165,12 +170,13 @@ class SnapshotPlaced(Event):
 
 @dataclass(slots=True)
 class SnapshotOwned(Event):
-    """A lazy snapshot was copied out of the live buffer and now owns its bytes."""
+    """A lazy snapshot was copied out of the live buffer and now owns its bytes; `call_site` as in `Allocated`."""
 
     kind: ClassVar[str] = "snapshot_owned"
     snapshot: int = 0
     counted: int = 0
     retained: int = 0
+    call_site: str | None = None
 
 
 @dataclass(slots=True)
@@ -254,12 +260,14 @@ class Allocated(Event):
     """`owner` (weights, live, snapshots, transient) took `retained` bytes; `node` when a node's snapshot did.
 
     A long run of the twin that nobody watches leaves these and `Freed` out of snapshots: there they follow from the snapshots' own events.
+    `call_site` is the Python code that asked for it, when the run records call sites: `FILE:LINE FUNCTION`, then who called that, a line each.
     """
 
     kind: ClassVar[str] = "allocated"
     owner: str = ""
     node: int = -1
     retained: int = 0
+    call_site: str | None = None
 
 
 @dataclass(slots=True)
@@ -299,6 +307,7 @@ class BytesRead(Event):
         peak: The highest active bytes since the request began.
         budget: The policy's budget.
         nodes: Nodes in the trie, the root included.
+        footprint: Of the whole process, as the system tells it (`kvlab.allocator.process_bytes`); read of a real run at load, close and unload, else None.
     """
 
     kind: ClassVar[str] = "bytes_read"
@@ -315,6 +324,7 @@ class BytesRead(Event):
     peak: int = 0
     budget: int = 0
     nodes: int = 0
+    footprint: int | None = None
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ MEANING: dict[str, tuple[str, str]] = {
     "peak": ("all", "peak"),
     "unattributed": ("unattributed", "active"),
     "budget": ("budget", "counted"),
+    "footprint": ("process", "footprint"),
 }
 """The owner and the kind of bytes of each field of `BytesRead`."""
 

@@ -35,6 +35,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "unattributed": pl.Int64(),
     "pool": pl.Int64(),
     "budget": pl.Int64(),
+    "footprint": pl.Int64(),
     "predicted_counted": pl.Int64(),
     "predicted_live": pl.Int64(),
     "predicted_nodes": pl.Int64(),
@@ -102,6 +103,7 @@ def _bytes(events: pl.DataFrame) -> pl.DataFrame:
         "unattributed",
         "pool",
         "budget",
+        "footprint",
         pl.col("peak").alias("read_peak"),
     )
 

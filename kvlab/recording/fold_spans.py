@@ -27,8 +27,10 @@ SCHEMA: dict[str, pl.DataType] = {
     "request": pl.Int64(),
     "born": pl.Int64(),
     "died": pl.Int64(),
+    "call_site": pl.String(),
 }
-"""The columns of `spans`: `node` is null until the snapshot is placed; `request` is the one in which it was taken."""
+"""The columns of `spans`: `node` is null until the snapshot is placed; `request` is the one in which it was taken; `call_site` is the code
+that took it, or that copied it out once it is owned, as in `kvlab.events.Allocated`."""
 
 _KINDS = (SnapshotTaken.kind, SnapshotPlaced.kind, SnapshotOwned.kind, SnapshotClosed.kind)
 
@@ -50,6 +52,7 @@ class SpanVersion:
         retained: Bytes it keeps allocated.
         request: The request that took it.
         died: The event (`seq`) that ended this version; None while it lives.
+        call_site: The Python code that took or copied it; None when the run did not record that.
     """
 
     snapshot: int
@@ -64,6 +67,7 @@ class SpanVersion:
     retained: int | None = None
     request: int | None = None
     died: int | None = None
+    call_site: str | None = None
 
 
 class SpanFold:
@@ -89,10 +93,10 @@ class SpanFold:
         """A snapshot was installed on a node."""
         self._begin(dataclasses.replace(self._end(snapshot, seq) or SpanVersion(snapshot, seq), node=node, born=seq, died=None))
 
-    def owned(self, seq: int, snapshot: int, counted: int, retained: int) -> None:
+    def owned(self, seq: int, snapshot: int, counted: int, retained: int, call_site: str | None = None) -> None:
         """A lazy snapshot was copied out."""
         before = self._end(snapshot, seq) or SpanVersion(snapshot, seq)
-        self._begin(dataclasses.replace(before, state="owned", counted=counted, retained=retained, born=seq, died=None))
+        self._begin(dataclasses.replace(before, state="owned", counted=counted, retained=retained, born=seq, died=None, call_site=call_site))
 
     def closed(self, seq: int, snapshot: int) -> None:
         """A snapshot ceased to exist."""
@@ -113,17 +117,17 @@ class SpanFold:
 def fold_spans(events: pl.DataFrame) -> pl.DataFrame:
     """Return the table of snapshots, with `SCHEMA`."""
     told = events.filter(pl.col("kind").is_in(_KINDS)).select(
-        "kind", "seq", "request", "snapshot", "node", "group", "layer", "start", "end", "state", "counted", "retained"
+        "kind", "seq", "request", "snapshot", "node", "group", "layer", "start", "end", "state", "counted", "retained", "call_site"
     )
     fold = SpanFold()
-    for kind, seq, request, snapshot, node, group, layer, start, end, state, counted, retained in told.iter_rows():
+    for kind, seq, request, snapshot, node, group, layer, start, end, state, counted, retained, site in told.iter_rows():
         if kind == SnapshotClosed.kind:
             fold.closed(seq, snapshot)
         elif kind == SnapshotTaken.kind:
-            fold.taken(SpanVersion(snapshot, seq, None, group, layer, start, end, state, counted, retained, request))
+            fold.taken(SpanVersion(snapshot, seq, None, group, layer, start, end, state, counted, retained, request, None, site))
         elif kind == SnapshotPlaced.kind:
             fold.placed(seq, snapshot, node)
         else:
-            fold.owned(seq, snapshot, counted, retained)
+            fold.owned(seq, snapshot, counted, retained, site)
     columns = {name: [getattr(version, name) for version in fold.all] for name in SCHEMA}
     return pl.DataFrame(columns, schema=SCHEMA)

@@ -115,6 +115,14 @@ class Recording(Rich):
         """Versions of snapshots, each alive in [born, died); columns in `fold_spans.SCHEMA`."""
         return fold_spans(self.events)
 
+    def call_site(self, seq: int) -> tuple[str, ...]:
+        """Return the Python code that asked for the bytes of event `seq` (`Allocated`, `SnapshotTaken`, `SnapshotOwned`), the caller of each after it.
+
+        Each is `FILE:LINE FUNCTION`; the file is relative to its package. () of other events, and when the run did not record call sites.
+        """
+        told: list[str] = self.events.filter(pl.col("seq") == seq).get_column("call_site").drop_nulls().to_list()
+        return tuple(line for one in told for line in one.splitlines())
+
     @cached_property
     def observed(self) -> pl.DataFrame:
         """Figures that were read off something outside, as an import holds them; columns in `fold_observed.SCHEMA`."""

@@ -32,6 +32,7 @@ from kvlab.policy import Policy
 from kvlab.recording import Manifest
 
 PRIVATE = "the prompt nobody may read"
+SITES = (None, "kvlab/cache/a.py:3 A.f", "kvlab/cache/a.py:9 A.g\nrun.py:1 <module>")
 
 
 def manifest(**changes: Any) -> Manifest:
@@ -112,7 +113,9 @@ class _Stream:
         counted = 0 if state == "lazy" else self.rng.randint(1, 99)
         name = self.next_snapshot
         self.snapshots[name] = state
-        self.log.append(SnapshotTaken(snapshot=name, group=name % 3, layer="kv", start=name, end=2 * name, state=state, counted=counted, retained=2 * counted))
+        taken = SnapshotTaken(snapshot=name, group=name % 3, layer="kv", start=name, end=2 * name, state=state, counted=counted, retained=2 * counted)
+        taken.call_site = self.rng.choice(SITES)
+        self.log.append(taken)
         self.next_snapshot += 1
 
     def placed(self) -> None:
@@ -124,7 +127,8 @@ class _Stream:
         if lazy:
             name = self.rng.choice(lazy)
             self.snapshots[name] = "owned"
-            self.log.append(SnapshotOwned(snapshot=name, counted=self.rng.randint(1, 99), retained=self.rng.randint(1, 99)))
+            site = self.rng.choice(SITES)
+            self.log.append(SnapshotOwned(snapshot=name, counted=self.rng.randint(1, 99), retained=self.rng.randint(1, 99), call_site=site))
 
     def closed(self) -> None:
         if self.snapshots:
@@ -133,7 +137,7 @@ class _Stream:
             self.log.append(SnapshotClosed(snapshot=name))
 
     def reading(self, phase: str = "", source: str = "") -> None:
-        names = ("weights", "live_logical", "live", "counted", "snapshots", "pool", "active", "unattributed", "peak", "budget", "nodes")
+        names = ("weights", "live_logical", "live", "counted", "snapshots", "pool", "active", "unattributed", "peak", "budget", "nodes", "footprint")
         values = {name: self.rng.randint(0, 10**12) for name in names}
         self.log.append(BytesRead(phase=phase or self.rng.choice(["begin", "prefill", "close"]), source=source, **values))
 
@@ -217,11 +221,11 @@ def _do_to_nodes(nodes: dict[int, dict[str, Any]], event: Event) -> None:
 
 def _do_to_snapshots(snapshots: dict[int, dict[str, Any]], event: Event) -> None:
     if isinstance(event, SnapshotTaken):
-        names = ("group", "layer", "start", "end", "state", "counted", "retained", "request")
+        names = ("group", "layer", "start", "end", "state", "counted", "retained", "request", "call_site")
         snapshots[event.snapshot] = {"node": None} | {name: getattr(event, name) for name in names}
     elif isinstance(event, SnapshotPlaced):
         snapshots[event.snapshot]["node"] = event.node
     elif isinstance(event, SnapshotOwned):
-        snapshots[event.snapshot] |= {"state": "owned", "counted": event.counted, "retained": event.retained}
+        snapshots[event.snapshot] |= {"state": "owned", "counted": event.counted, "retained": event.retained, "call_site": event.call_site}
     elif isinstance(event, SnapshotClosed):
         del snapshots[event.snapshot]

@@ -112,15 +112,15 @@ def test_a_split_and_a_merge_give_these_versions() -> None:
 
 def test_placing_and_owning_a_snapshot_give_these_versions() -> None:
     recording = _of(
-        SnapshotTaken(snapshot=5, group=1, layer="kv", start=2, end=8),
+        SnapshotTaken(snapshot=5, group=1, layer="kv", start=2, end=8, call_site="taker"),
         SnapshotPlaced(snapshot=5, node=3),
-        SnapshotOwned(snapshot=5, counted=60, retained=64),
+        SnapshotOwned(snapshot=5, counted=60, retained=64, call_site="copier"),
         SnapshotClosed(snapshot=5),
     )
     assert recording.spans.rows() == [
-        (5, None, 1, "kv", 2, 8, "lazy", 0, 0, 1, 0, 1),
-        (5, 3, 1, "kv", 2, 8, "lazy", 0, 0, 1, 1, 2),
-        (5, 3, 1, "kv", 2, 8, "owned", 60, 64, 1, 2, 3),
+        (5, None, 1, "kv", 2, 8, "lazy", 0, 0, 1, 0, 1, "taker"),
+        (5, 3, 1, "kv", 2, 8, "lazy", 0, 0, 1, 1, 2, "taker"),
+        (5, 3, 1, "kv", 2, 8, "owned", 60, 64, 1, 2, 3, "copier"),
     ]
 
 

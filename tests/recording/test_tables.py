@@ -9,7 +9,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvlab.events import COLUMNS, BytesRead, Event, Matched, RequestBegan, RequestClosed, Warned
+from kvlab.events import COLUMNS, BytesRead, Event, Matched, Observed, RequestBegan, RequestClosed, SnapshotOwned, SnapshotTaken, Warned
 from kvlab.recording import SCHEMA, Recording, fold_bytes, fold_requests, frame
 from tests.recording.streams import manifest, random_events
 
@@ -34,7 +34,7 @@ def _request_row(events: list[Event], request: int) -> dict[str, Any]:
     for source, names in (
         (matched, ("matched", "cached", "left", "reason")),
         (closed, ("generated", "stop", "ttft_s", "prefill_s", "decode_s", "peak", "text")),
-        (seen, ("nodes", "counted", "live", "snapshots", "active", "unattributed", "pool", "budget")),
+        (seen, ("nodes", "counted", "live", "snapshots", "active", "unattributed", "pool", "budget", "footprint")),
     ):
         result |= {name: getattr(source, name, None) for name in names}
     result["peak"] = getattr(closed or seen, "peak", None)
@@ -64,6 +64,46 @@ def test_bytes_in_long_form(seed: int) -> None:
     table = Recording.of(manifest(), events).bytes
     assert table.schema == pl.Schema(fold_bytes.SCHEMA)
     assert table.rows() == expected
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=10)
+def test_the_footprint_that_a_run_reads_of_itself_is_a_figure_like_an_importers(seed: int) -> None:
+    events = random_events(seed)
+    read = [(one.seq, one.t, one.request, one.footprint) for one in events if isinstance(one, BytesRead) and one.source != "twin"]
+    assert Recording.of(manifest(), events).observed.rows(named=True) == [
+        {"seq": seq, "t": t, "request": request, "gauge": "footprint", "label": "", "value": value, "unit": "B", "step": 1}
+        | dict.fromkeys(("number", "words", "pid", "at"))
+        for seq, t, request, value in read
+    ]
+
+
+def test_figures_of_both_kinds_stand_in_the_order_of_their_events() -> None:
+    events: list[Event] = [
+        Observed(seq=0, gauge="swap_used", observed=5),
+        BytesRead(seq=1, phase="load", footprint=70),
+        Observed(seq=2, gauge="footprint", observed=71),
+        BytesRead(seq=3, phase="begin"),
+    ]
+    table = Recording.of(manifest(), events).observed
+    assert table.select("seq", "gauge", "value").rows() == [(0, "swap_used", 5), (1, "footprint", 70), (2, "footprint", 71)]
+
+
+def test_a_figure_that_was_not_read_has_no_row() -> None:
+    table = Recording.of(manifest(), [BytesRead(seq=0, phase="close", request=1)])
+    assert "process" not in table.bytes["owner"]
+    assert table.requests["footprint"].to_list() == [None]
+    assert not table.observed.height
+
+
+def test_the_call_site_of_an_event_is_told_with_its_callers() -> None:
+    events: list[Event] = [
+        SnapshotTaken(seq=0, call_site="kvlab/a.py:3 A.f\nrun.py:1 <module>"),
+        SnapshotTaken(seq=1),
+        SnapshotOwned(seq=2, call_site="kvlab/a.py:5 A.g"),
+    ]
+    recording = Recording.of(manifest(), events)
+    assert [recording.call_site(seq) for seq in range(4)] == [("kvlab/a.py:3 A.f", "run.py:1 <module>"), (), ("kvlab/a.py:5 A.g",), ()]
 
 
 def test_every_field_of_a_reading_has_an_owner() -> None:
