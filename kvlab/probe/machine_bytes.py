@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from kvlab.probe.tools import Run, run_tool
+from kvlab.probe.system_tools import Run, run_tool
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,12 @@ from kvlab.probe.looking import Looking
 from kvlab.probe.machine_bytes import ReadsMachine, reader_of_this_machine
 from kvlab.probe.process_bytes import ReadsProcess, reader_of_this_system
 from kvlab.probe.processes import NoProcesses, Processes, SystemProcesses
-from kvlab.probe.running import Bounds, Running
 from kvlab.probe.sample import Sampler
 from kvlab.probe.server import QUICK_S, SILENCE_S, Server
 from kvlab.probe.telling import SOURCE, Teller
 from kvlab.probe.trouble import Trouble
 from kvlab.probe.unloading import WAYS, Stop, Unloading, ollama_stop
+from kvlab.probe.workload_run import Bounds, WorkloadRun
 from kvlab.recording import Manifest, Recorder, Recording, load
 from kvlab.workloads import Request, Workload, resolve
 
@@ -180,14 +180,14 @@ class Probe:
                 teller.tell(Warned(message="no request was sent: the server does not tell which models it has"))
                 return
             unloading = Unloading(self.server, looking, teller, self._clock, unload_by, self._stop)
-            running = Running(self.server, looking, teller, self._clock, unloading)
+            run = WorkloadRun(self.server, looking, teller, self._clock, unloading)
             most = len(work_load) if requests is None else min(requests, len(work_load))
             with tqdm(total=most, desc=work_load.name, unit="request", disable=not progress) as bar:
 
                 def after(done: int) -> None:
                     bar.update(done)
 
-                running.run(work_load, Asked(model, context, keep_alive), Bounds(requests, seconds), after)
+                run.run(work_load, Asked(model, context, keep_alive), Bounds(requests, seconds), after)
 
         return self._recorded(work, workload=work_load.name, model=model, out=out, store_text=store_text, each=each, own_requests=True)
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import psutil
 
-from kvlab.probe.tools import Run, run_tool
+from kvlab.probe.system_tools import Run, run_tool
 
 
 @dataclass(frozen=True, slots=True)

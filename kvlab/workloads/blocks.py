@@ -23,7 +23,7 @@ FRESH_IDS = FIRST_RERENDERED - FIRST_FRESH
 
 
 @dataclass(slots=True)
-class Rows:
+class TraceRows:
     """The rows of a trace as columns, in order of arrival.
 
     Attributes:
@@ -55,7 +55,7 @@ class TraceRequests(Sequence[Request]):
         BadValue: the trace has more tokens than there are ids.
     """
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: TraceRows) -> None:
         self._rows = rows
         self._fresh = array("q", [0])
         for place, tokens in enumerate(rows.tokens):

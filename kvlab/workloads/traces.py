@@ -24,7 +24,7 @@ from typing import Any, cast
 
 from kvlab import shipped
 from kvlab.errors import BadValue, UnreadableInput
-from kvlab.workloads.blocks import Rows, TraceRequests
+from kvlab.workloads.blocks import TraceRequests, TraceRows
 from kvlab.workloads.case_fields import Fields
 from kvlab.workloads.workload import Workload
 
@@ -64,7 +64,7 @@ def trace(path: str | Path) -> Workload:
         BadValue: a row has a value that cannot be used; file, row, field and value are named.
     """
     path = Path(path)
-    rows = Rows(path.name)
+    rows = TraceRows(path.name)
     places: dict[int, int] = {}
     try:
         with lzma.open(path, "rt", encoding="utf-8", newline="") if path.suffix.lower() == PACKED else path.open(encoding="utf-8", newline="") as file:
@@ -126,7 +126,7 @@ def _csv(name: str, lines: Iterator[str]) -> Iterator[tuple[Fields, int]]:
         yield Fields(f"{name}, line {number}", data, LENGTHS), 0
 
 
-def _add(rows: Rows, fields: Fields, block: int, places: dict[int, int]) -> None:
+def _add(rows: TraceRows, fields: Fields, block: int, places: dict[int, int]) -> None:
     names = ("input_length", "output_length") if block else ("ContextTokens", "GeneratedTokens")
     if rows.block != block and len(rows):
         raise fields.bad("chat_id" if "chat_id" in fields else "hash_ids", "all rows of a trace are of one kind")
@@ -142,7 +142,7 @@ def _add(rows: Rows, fields: Fields, block: int, places: dict[int, int]) -> None
         _add_blocks(rows, fields, lengths[0], places)
 
 
-def _add_blocks(rows: Rows, fields: Fields, tokens: int, places: dict[int, int]) -> None:
+def _add_blocks(rows: TraceRows, fields: Fields, tokens: int, places: dict[int, int]) -> None:
     ids = fields.data["hash_ids"]
     if not isinstance(ids, list) or not all(type(one) is int for one in cast("list[object]", ids)):
         raise fields.bad("hash_ids", "it is a list of block ids, whole numbers")
@@ -165,10 +165,10 @@ def _seconds(fields: Fields, block: int) -> float:
         raise fields.bad("TIMESTAMP", "it is a date and time such as 2023-11-16 18:17:03.97") from None
 
 
-def _by_arrival(rows: Rows) -> Rows:
+def _by_arrival(rows: TraceRows) -> TraceRows:
     order = sorted(range(len(rows)), key=rows.arrival.__getitem__)
     first = rows.arrival[order[0]]
-    found = Rows(rows.where, rows.block)
+    found = TraceRows(rows.where, rows.block)
     for place in order:
         found.arrival.append(rows.arrival[place] - first)
         found.tokens.append(rows.tokens[place])

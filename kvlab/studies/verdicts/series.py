@@ -13,7 +13,7 @@ import numpy as np
 
 from kvlab.diagnose.outside import Seen
 from kvlab.diagnose.trend import Values
-from kvlab.studies.verdicts.servers import BEFORE, MODELS, USES, WINDOW, Server, server
+from kvlab.studies.verdicts.servers import BEFORE, MODELS, USES, WINDOW, LawfulServer, server
 from kvlab.units import GIB
 
 LEAKS = (5e6, 500e6)
@@ -31,7 +31,7 @@ LOAD_POOL = round(2.15 * GIB)
 class Sample:
     """One series, cut at restarts, with the truth about it: the leak in bytes per request, 0 for a lawful server."""
 
-    server: Server
+    server: LawfulServer
     parts: tuple[Seen, ...]
     leak: float
 

@@ -30,7 +30,7 @@ RELEASES = ("main", "0.33.0", "0.32.7")
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class LawfulServer:
     """What a server tells of its requests and what it holds after each.
 
     Attributes:
@@ -79,7 +79,7 @@ USES: tuple[Callable[[random.Random, Fresh], Iterator[Request]], ...] = (unrelat
 
 
 @lru_cache(maxsize=64)
-def server(number: int) -> Server:
+def server(number: int) -> LawfulServer:
     """Return server `number`: every model with every use, the releases in turn."""
     rng = random.Random(number)
     shape = read_shape(MODELS[number % len(MODELS)])
@@ -90,4 +90,4 @@ def server(number: int) -> Server:
     recording = Twin(shape, policy).run(Workload("server", requests), policy, progress=False)
     rows = recording.requests.select("tokens", "matched", "generated").iter_rows()
     holds = reported_bytes(recording)
-    return Server(shape, policy, tuple(Told(*row) for row in rows), np.array([holds[number + 1] for number in range(len(requests))], dtype=np.float64))
+    return LawfulServer(shape, policy, tuple(Told(*row) for row in rows), np.array([holds[number + 1] for number in range(len(requests))], dtype=np.float64))

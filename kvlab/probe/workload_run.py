@@ -1,4 +1,4 @@
-"""Running: a workload against a live server, within bounds, a row a request. Nothing is unloaded or stopped unless the workload says so."""
+"""A workload against a live server, within bounds, a row a request. Nothing is unloaded or stopped unless the workload says so."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Bounds:
     seconds: float = 3600.0
 
 
-class Running:
-    """One run."""
+class WorkloadRun:
+    """One run of a workload against a server."""
 
     def __init__(self, server: Server, looking: Looking, teller: Teller, clock: Clock, unloading: Unloading) -> None:
         self._server = server
