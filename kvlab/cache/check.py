@@ -48,9 +48,9 @@ class Checker:
         self._request = request
         self._written[request] = list(tokens)
 
-    def said(self, token: int) -> None:
-        """Note a token of the reply: if it is evaluated, it is the running request's."""
-        self._written[self._request].append(token)
+    def said(self, tokens: Sequence[int]) -> None:
+        """Note tokens of the reply: if they are evaluated, they are the running request's."""
+        self._written[self._request] += tokens
 
     def check(self, cache: PrefixCache, session: Session, phase: str, log: Log) -> None:
         """Check all rules that apply at this moment; write a `Violation` for each that does not hold."""

@@ -171,7 +171,7 @@ class _Walk:
             self.cold.prefill(prompt[start:end])
         token = prompt[-1]
         for expected in said:
-            token = self.cold.decode(token)
+            (token,) = self.cold.decode(token)
             if token != expected:
                 self.cold.end()
                 return False

@@ -57,6 +57,9 @@ class SpanMeter:
         """Begin a new peak."""
         self._peak = 0
 
+    def footprint(self) -> None:
+        """Return None: a twin's bytes are no process's."""
+
     def clear_pool(self) -> int:
         """Return 0: there is no pool."""
         return 0
@@ -64,6 +67,8 @@ class SpanMeter:
 
 class SpanModel:
     """A model made of spans (`kvlab.runner.model.Model`)."""
+
+    foresees = True
 
     def __init__(self, shape: Shape) -> None:
         self.name = shape.name
@@ -73,8 +78,7 @@ class SpanModel:
         self.meter = SpanMeter(shape.weights_bytes)
         self.origin = {"shape": shape.name}
         self._fresh = Fresh(FIRST_REPLY)
-        self._unsaid = iter(self._fresh)
-        self._replies: Iterator[int] = self._unsaid
+        self._given: Iterator[int] | None = None
 
     def encode(self, request: Request) -> Sequence[int]:
         """Return explicit tokens as they are, text as one token a word (`kvlab.workloads.text_tokens`)."""
@@ -94,23 +98,19 @@ class SpanModel:
         del sampling
         for store in self.stores:
             store.writer = request
-        self._replies = self._unsaid if replies is None else iter(replies)
+        self._given = None if replies is None else iter(replies)
 
     def prefill(self, tokens: Sequence[int]) -> None:
         """Write `tokens` slots."""
         for store in self.stores:
             store.append(len(tokens))
 
-    def decode(self, token: int) -> int:
-        """Write one slot and return the next token: a given one, or a fresh one that matches nothing."""
-        self.prefill((token,))
-        return next(self._replies)
-
-    def reply(self, tokens: int) -> list[int]:
-        """Write `tokens` slots one by one and return as many tokens."""
+    def decode(self, token: int, tokens: int = 1) -> list[int]:
+        """Write `tokens` slots one by one and return as many tokens: given ones, or fresh ones that match nothing."""
+        del token
         for store in self.stores:
             store.append_each(tokens)
-        return list(self._fresh.take(tokens)) if self._replies is self._unsaid else list(islice(self._replies, tokens))
+        return list(self._fresh.take(tokens) if self._given is None else islice(self._given, tokens))
 
     def end(self) -> None:
         """The twin builds nothing in advance."""

@@ -53,6 +53,8 @@ class MLXModel:
         NotAvailable: a layer is of a kind that kvlab cannot restore yet.
     """
 
+    foresees = False
+
     def __init__(
         self,
         name: str,
@@ -133,10 +135,11 @@ class MLXModel:
         self._forward(tokens)
         mx.eval([cache.state for cache in self.caches])
 
-    def decode(self, token: int) -> int:
-        """Evaluate `token` at the live offset, write it into the caches, and return the next token: given or sampled."""
+    def decode(self, token: int, tokens: int = 1) -> list[int]:
+        """Evaluate `token` at the live offset, write it into the caches, and return the next token, given or sampled; only one can be had at once."""
         import mlx.core as mx
 
+        del tokens
         built = self._ahead.take() if token == self._said else None
         sampled = self._sample((self._forward((token,)) if built is None else built)[:, -1, :])
         # The logits do not need a recurrent layer's new state: unevaluated, it would keep every step's graph alive.
@@ -147,7 +150,7 @@ class MLXModel:
         mx.eval(*due)
         chosen: Any = sampled.item()
         self._said = next(self._replies, int(chosen))
-        return self._said
+        return [self._said]
 
     def logits(self, tokens: Sequence[int]) -> mx.array:
         """Evaluate `tokens` at the live offset, write them into the caches, and return the last position's logits (vocabulary,).

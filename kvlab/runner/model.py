@@ -6,7 +6,7 @@ The runner never sees an array. Before every `prefill` and `decode` it tells the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from kvlab.allocator.meter import Meter
 from kvlab.layers.storage import Store
@@ -35,12 +35,14 @@ class Model(Protocol):
         stop_tokens: Tokens that end a reply.
         stores: Its live buffers, one per group of `shape.groups`, in that order.
         meter: Reads the allocator.
+        foresees: Its next tokens need no computation (the twin's), so `decode` may be asked for many at once; it has no stop tokens.
         origin: Where it came from, for a recording's manifest: file, sha256, licence, dtype, device.
     """
 
     name: str
     shape: Shape
     stop_tokens: frozenset[int]
+    foresees: bool
     origin: dict[str, str]
 
     @property
@@ -77,22 +79,13 @@ class Model(Protocol):
         """Evaluate `tokens` at the live offset and write them into the stores. No logits."""
         ...
 
-    def decode(self, token: int) -> int:
-        """Evaluate `token` at the live offset, write it into the stores, and return the next token.
+    def decode(self, token: int, tokens: int = 1) -> list[int]:
+        """Evaluate `token` at the live offset, write it into the stores, and return the next token; `tokens` times in turn.
 
-        `token` is the prompt's last one or what the last call returned.
+        `token` is the prompt's last one or the last one that was returned. Only a model that `foresees` is asked for more than one.
         """
         ...
 
     def end(self) -> None:
         """The reply is over: no more tokens will be asked for in this request."""
-        ...
-
-
-@runtime_checkable
-class Foreseeing(Protocol):
-    """A model whose next tokens need no computation: the twin's."""
-
-    def reply(self, tokens: int) -> list[int]:
-        """Do what `tokens` calls of `decode` do, and return what they return."""
         ...

@@ -17,7 +17,7 @@ from kvlab.errors import BadValue
 from kvlab.events import BytesRead, ChunkRan, Event, Log, RequestBegan, RequestClosed, TokenOut
 from kvlab.policy import Policy
 from kvlab.runner.chunks import next_edge
-from kvlab.runner.model import Foreseeing, Model
+from kvlab.runner.model import Model
 from kvlab.runner.running import Running
 from kvlab.runner.timing import Timing
 from kvlab.workloads.request import Request
@@ -53,7 +53,7 @@ class Runner:
 
     @property
     def detailed(self) -> bool:
-        """Whether all is told. If not, a model that foresees its reply gives it at once, with its last token as event, and the ledger is silent."""
+        """Whether all is told. If not, a model that foresees gives its reply at once, with its last token as event, and the ledger is silent."""
         return self._detailed
 
     @detailed.setter
@@ -161,22 +161,22 @@ class Runner:
 
     def _decode(self, running: Running) -> Iterator[Event]:
         session, reply = running.session, running.reply
-        room = self.model.shape.context - len(running.tokens) if self.model.shape.context else running.request.limit
-        may_stop = running.request.generated is None and not running.request.ignore_stop and bool(self.model.stop_tokens)
+        most = self._most_tokens(running)
+        stride = most if self.model.foresees and not self._detailed else 1
+        may_stop = running.request.generated is None and not running.request.ignore_stop
         decoder = self.model.decoder()
         token = running.tokens[-1]
-        if not self._detailed and not may_stop and isinstance(self.model, Foreseeing):
-            yield from self._decode_at_once(running, self.model, room)
         while not self._cancelled:
-            if len(reply) == running.request.limit or len(reply) > room:
-                running.stop = "context" if len(reply) < running.request.limit else "limit" if reply else "no_reply"
+            if len(reply) == most:
+                running.stop = "context" if most < running.request.limit else "limit" if reply else "no_reply"
                 break
-            with session.writing(1):
-                token = self.model.decode(token)
+            with session.writing(stride):
+                said = self.model.decode(token, stride)
             running.timing.produced()
-            reply.append(token)
+            reply += said
+            token = said[-1]
             if self.checker is not None:
-                self.checker.said(token)
+                self.checker.said(said)
             if may_stop and token in self.model.stop_tokens:
                 running.stop = "stop_token"
                 break
@@ -186,14 +186,10 @@ class Runner:
         if rest := decoder.finish():
             self.log.append(TokenOut(index=len(reply), text=rest))
 
-    def _decode_at_once(self, running: Running, model: Foreseeing, room: int) -> Iterator[Event]:
-        tokens = min(running.request.limit, room + 1)
-        if tokens > 0 and not self._cancelled:
-            with running.session.writing(tokens):
-                running.reply.extend(model.reply(tokens))
-            running.timing.produced()
-            self.log.append(TokenOut(index=tokens - 1, token=running.reply[-1]))
-            yield from self._hand_over(running)
+    def _most_tokens(self, running: Running) -> int:
+        # the last token of a reply is never forwarded: it needs no room
+        context, limit = self.model.shape.context, running.request.limit
+        return min(limit, context - len(running.tokens) + 1) if context else limit
 
     def _close(self, running: Running) -> None:
         self.model.end()

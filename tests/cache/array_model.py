@@ -60,6 +60,8 @@ def cold_state(stream: Sequence[int], end: int) -> tuple[np.ndarray, float]:
 class ArrayModel:
     """Answers the Model protocol with arrays (`kvlab.runner.model.Model`)."""
 
+    foresees = False
+
     def __init__(self, shape: Shape) -> None:
         self.name = shape.name
         self.shape = shape
@@ -100,10 +102,11 @@ class ArrayModel:
                     cache.update_and_fetch(rows, -rows)
                 mx.eval([one for one in (cache.cache if store.group.kind == "recurrent" else (cache.keys, cache.values)) if one is not None])
 
-    def decode(self, token: int) -> int:
+    def decode(self, token: int, tokens: int = 1) -> list[int]:
+        del tokens
         self.stream.append(next(self._replies))
         self.prefill((token,))
-        return self.stream[-1]
+        return self.stream[-1:]
 
     def end(self) -> None:
         """Nothing was built in advance."""

@@ -37,10 +37,11 @@ class Watched(MLXModel):
     fresh: Callable[[Any], list[Any]] = staticmethod(caches.made)
     """Makes the cold run's cache objects."""
 
-    def decode(self, token: int) -> int:
+    def decode(self, token: int, tokens: int = 1) -> list[int]:
+        del tokens
         logits = self.logits((token,))
         self.seen.append(np.array(logits))
-        return next(self._replies, int(np.array(logits).argmax()))
+        return [next(self._replies, int(np.array(logits).argmax()))]
 
 
 @dataclass

@@ -23,9 +23,9 @@ def model() -> MLXModel:
 
 def generate(model: MLXModel, prompt: list[int], count: int) -> list[int]:
     model.prefill(prompt[:-1])
-    tokens = [model.decode(prompt[-1])]
+    tokens = model.decode(prompt[-1])
     while len(tokens) < count:
-        tokens.append(model.decode(tokens[-1]))
+        tokens += model.decode(tokens[-1])
     return tokens
 
 
@@ -59,11 +59,11 @@ def test_logits_are_those_of_the_last_position(model: MLXModel) -> None:
 def test_given_replies_are_emitted_and_still_evaluated(model: MLXModel) -> None:
     model.begin(1, GREEDY, [11, 12])
     model.prefill(PROMPT[:-1])
-    assert [model.decode(PROMPT[-1]), model.decode(11)] == [11, 12]
+    assert [model.decode(PROMPT[-1]), model.decode(11)] == [[11], [12]]
     assert model.caches[0].offset == len(PROMPT) + 1
     other = random_llama()
     expected = generate(other, [*PROMPT, 11, 12], 1)
-    assert [model.decode(12)] == expected
+    assert model.decode(12) == expected
 
 
 def test_replies_of_one_request_do_not_reach_the_next(model: MLXModel) -> None:

@@ -45,7 +45,7 @@ def answer(model: MLXModel, request: Request, limit: int = 16) -> str:
     model.prefill(tokens[:-1])
     decoder, text, token = model.decoder(), "", tokens[-1]
     for _ in range(limit):
-        token = model.decode(token)
+        (token,) = model.decode(token)
         if token in model.stop_tokens:
             break
         text += decoder.add(token)
