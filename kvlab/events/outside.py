@@ -1,14 +1,11 @@
-"""Events of what is seen from outside: figures read off tools, tables and servers, and the life of servers and their processes.
-
-They are part of the one contract of events.py, which names them all.
-"""
+"""Events of what is seen from outside: figures read off tools, tables and servers, and the life of servers and their processes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kvlab.event_base import Event
+from kvlab.events.base import Event
 
 
 @dataclass(slots=True)
@@ -151,6 +148,7 @@ class LifeSign(Event):
 LIFE_SIGNS = (
     *("answering", "restarted", "unlisted", "process_gone", "left_behind", "stale_size"),
     *("unload_asked", "unload_accepted", "unload_refused", "unload_verified", "loaded_again", "settled", "not_settled"),
+    *("restart_asked", "not_restarted"),
     *("stalled", "refused", "wrong_answer", "failed"),
 )
 """`left_behind`: not listed, and the old process lives. `unload_verified`: not listed, its process gone. `settled`: two equal readings, or the time to settle,

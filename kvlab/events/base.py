@@ -1,4 +1,4 @@
-"""What all events have. The events themselves are in events.py and events_outside.py."""
+"""What all events have."""
 
 from __future__ import annotations
 

@@ -1,0 +1,43 @@
+"""The log that stamps events."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from kvlab.events.base import Event
+
+
+class Log:
+    """Events in the order in which they happened.
+
+    `append` stamps an event; `drain` hands over what came since the last drain. A log that is `off` keeps nothing.
+    """
+
+    __slots__ = ("_clock", "_events", "_seq", "_start", "off", "request", "source")
+
+    def __init__(self, source: str = "lab", clock: Callable[[], float] = time.perf_counter) -> None:
+        self.source = source
+        self.request = 0
+        self.off = False
+        self._clock = clock
+        self._start = clock()
+        self._events: deque[Event] = deque()
+        self._seq = 0
+
+    def append(self, event: Event) -> None:
+        """Stamp `event` with its place, its time, the current request and the source (unless it names its own)."""
+        if self.off:
+            return
+        event.seq = self._seq
+        event.t = self._clock() - self._start
+        event.request = self.request
+        event.source = event.source or self.source
+        self._seq += 1
+        self._events.append(event)
+
+    def drain(self) -> Iterator[Event]:
+        """Yield the events appended since the last drain, oldest first. What a reader who stops early has not seen stays for the next one."""
+        while self._events:
+            yield self._events.popleft()

@@ -1,0 +1,92 @@
+"""Events of snapshots: captures that were asked for and made, each snapshot's life, and the way between nodes and live buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kvlab.events.base import Event
+
+
+@dataclass(slots=True)
+class Scheduled(Event):
+    """A capture was scheduled at offset `end`; `user` marks an explicit restore point."""
+
+    kind: ClassVar[str] = "scheduled"
+    end: int = 0
+    user: bool = False
+
+
+@dataclass(slots=True)
+class Captured(Event):
+    """All layers were captured at offset `end`."""
+
+    kind: ClassVar[str] = "captured"
+    end: int = 0
+
+
+@dataclass(slots=True)
+class SnapshotTaken(Event):
+    """A snapshot of layer group `group` began to exist over [start, end).
+
+    `state` is lazy (0 bytes, an index into the live buffer), owned or view; `counted` and `retained` are its bytes; `call_site` as in `Allocated`.
+    """
+
+    kind: ClassVar[str] = "snapshot_taken"
+    snapshot: int = 0
+    group: int = 0
+    layer: str = ""
+    start: int = 0
+    end: int = 0
+    state: str = "lazy"
+    counted: int = 0
+    retained: int = 0
+    call_site: str | None = None
+
+
+@dataclass(slots=True)
+class SnapshotPlaced(Event):
+    """A snapshot was installed on a node."""
+
+    kind: ClassVar[str] = "snapshot_placed"
+    snapshot: int = 0
+    node: int = 0
+
+
+@dataclass(slots=True)
+class SnapshotOwned(Event):
+    """A lazy snapshot was copied out of the live buffer and now owns its bytes; `call_site` as in `Allocated`."""
+
+    kind: ClassVar[str] = "snapshot_owned"
+    snapshot: int = 0
+    counted: int = 0
+    retained: int = 0
+    call_site: str | None = None
+
+
+@dataclass(slots=True)
+class SnapshotClosed(Event):
+    """A snapshot ceased to exist."""
+
+    kind: ClassVar[str] = "snapshot_closed"
+    snapshot: int = 0
+
+
+@dataclass(slots=True)
+class PagedIn(Event):
+    """The live buffers were restored to `end` from `node`, which begins at `start`."""
+
+    kind: ClassVar[str] = "paged_in"
+    node: int = 0
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(slots=True)
+class PagedOut(Event):
+    """The layers that `node` lacked were captured at its end."""
+
+    kind: ClassVar[str] = "paged_out"
+    node: int = 0
+    start: int = 0
+    end: int = 0
