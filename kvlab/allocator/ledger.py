@@ -12,6 +12,9 @@ from collections.abc import Callable
 from kvlab.allocator.meter import Meter
 from kvlab.events import Allocated, BytesRead, Event, Freed, Loaded, PoolCleared
 
+AT_REST = ("load", "close", "unload")
+"""Phases at which the process's footprint is read: once a request, as the system takes up to some milliseconds to tell it."""
+
 
 class Ledger:
     """Keeps every owner's retained bytes and writes down each change.
@@ -130,6 +133,7 @@ class Ledger:
             peak=self.peak,
             budget=budget,
             nodes=nodes,
+            footprint=self._meter.footprint() if phase in AT_REST else None,
         )
         if self.detailed or phase != "prefill":
             self._emit(event)

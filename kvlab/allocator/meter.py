@@ -36,6 +36,10 @@ class Meter(Protocol):
         """Begin a new peak at the bytes now active."""
         ...
 
+    def footprint(self) -> int | None:
+        """Return what the system charges the whole process with, in bytes; None where nobody can tell. It may take some milliseconds."""
+        ...
+
     def clear_pool(self) -> int:
         """Give the free buffers back to the system; return how many bytes that were."""
         ...

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvlab.allocator.meter import Reading
+from kvlab.allocator.process_bytes import own_footprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,10 @@ class MLXMeter:
     def reset_peak(self) -> None:
         """Begin a new peak at the bytes now active."""
         self._mx.reset_peak_memory()
+
+    def footprint(self) -> int | None:
+        """Return the bytes that the system charges this process with; None where it does not tell."""
+        return own_footprint()
 
     def clear_pool(self) -> int:
         """Give the pool's buffers back to the system; return how many bytes that were."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kvlab.allocator.process_bytes import ProcessBytes
 from kvlab.events import Event, Listed, Observed, ProcessSeen
 from kvlab.probe.clock import Clock
 from kvlab.probe.imported import categories
 from kvlab.probe.machine_bytes import MachineBytes, ReadsMachine
-from kvlab.probe.process_bytes import ProcessBytes, ReadsProcess
+from kvlab.probe.process_bytes import ReadsProcess
 from kvlab.probe.processes import Family, Process, Processes
 from kvlab.probe.server import ListedModel, Server
 from kvlab.probe.trouble import Trouble

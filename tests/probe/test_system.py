@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kvlab.allocator.process_bytes import ProcessBytes, read_linux
 from kvlab.errors import BadValue
 from kvlab.probe import machine_bytes, process_bytes
 from kvlab.probe.address import parse_address
@@ -116,7 +117,7 @@ def test_smaps_rollup(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     text = "5581-7ffd ---p 00000000 00:00 0    [rollup]\nRss:      3000 kB\nPss:   2500 kB\nAnonymous:      2000 kB\nSwap:       500 kB\nSwapPss:  500 kB\n"
     (tmp_path / "7" / "smaps_rollup").write_text(text)
-    read = process_bytes.read_linux(7, tmp_path)
+    read = read_linux(7, tmp_path)
     assert (read.resident, read.anonymous, read.mapped, read.swapped, read.footprint) == (3000 * 1024, 2000 * 1024, 1000 * 1024, 500 * 1024, 2500 * 1024)
 
 
@@ -130,7 +131,7 @@ def test_this_process() -> None:
 
 
 def test_a_process_that_is_gone_holds_nothing_that_is_known() -> None:
-    assert process_bytes.read_linux(2**22 + 5) == process_bytes.ProcessBytes()
+    assert read_linux(2**22 + 5) == ProcessBytes()
 
 
 FOOTPRINT = """\
