@@ -5,6 +5,7 @@ Invariants: `run` begins with an empty cache, `step` goes on with the one that i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from kvlab.cache import PrefixCache
 from kvlab.cache.check import Checker
 from kvlab.cache.supported import require_supported
 from kvlab.errors import BadValue, NotAvailable
-from kvlab.events import BytesRead, Event, Log, RequestClosed, TokenOut
+from kvlab.events import BytesRead, Event, Log, RequestBegan, RequestClosed, TokenOut
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recorder, Recording
 from kvlab.runner.model import Model
@@ -128,6 +129,8 @@ class Source:
             try:
                 for request in tqdm(work.requests, desc=work.name, unit="request", disable=not progress):
                     for event in self._stepped(runner, request, predict):
+                        if store_text and isinstance(event, RequestBegan):
+                            event.prompt_tokens = json.dumps(self.with_texts(runner.last[0]))
                         recorder.write(event)
                         if each is not None:
                             each(event)
@@ -159,6 +162,11 @@ class Source:
     def encode(self, request: Request) -> Sequence[int]:
         """Return the token ids of a request's own part, as the model's tokenizer or the twin's rule makes them."""
         return self._model.encode(self._fit(request))
+
+    def with_texts(self, tokens: Sequence[int]) -> list[tuple[int, str]]:
+        """Return token ids, each with the text that it adds ("" in the twin, and while a character is not whole)."""
+        decoder = self._model.decoder()
+        return [(int(token), decoder.add(token)) for token in tokens]
 
     def cancel(self) -> None:
         """Ask the running request to stop at its next chunk or token."""
