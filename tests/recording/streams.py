@@ -158,7 +158,7 @@ def random_events(seed: int, requests: int = 6, steps: int = 20) -> list[Event]:
     for request in range(1, requests + 1):
         stream.log.request = request
         tokens = rng.randint(1, 500)
-        stream.log.append(RequestBegan(label=f"r{request}", tokens=tokens, limit=8, text=PRIVATE))
+        stream.log.append(RequestBegan(label=f"r{request}", tokens=tokens, limit=8, text=PRIVATE, prompt_tokens=PRIVATE))
         stream.log.append(Matched(tokens=tokens, matched=5, cached=rng.randint(0, 5), left=3, reason="nothing_shared", layer="kv"))
         for _ in range(rng.randint(0, steps)):
             rng.choice(usual * 2 + rarer)()
