@@ -6,7 +6,8 @@ resume offset) to its own offset, an eager one from its node's start; every capt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kvlab.cache.media import after
@@ -19,28 +20,29 @@ if TYPE_CHECKING:
     from kvlab.cache.prefix import PrefixCache
 
 
-def capture_offsets(tokens: int, policy: Policy, ends: Sequence[int] = ()) -> list[int]:
-    """Return the offsets asked for in a prompt of `tokens`: those of `capture_at` below it, and one shortly before its end.
+Ends = Callable[[], Sequence[int]]
+"""Tells the offsets at which a prompt's chat messages end; asked only where the policy captures there, as that may render the chat again."""
 
-    `ends` are the offsets at which its chat messages end.
-    """
+
+def capture_offsets(tokens: int, policy: Policy, ends: Ends = tuple) -> list[int]:
+    """Return the offsets asked for in a prompt of `tokens`: those of `capture_at` below it, and one shortly before its end."""
     offsets = PLACES[policy.capture_at](tokens, policy, ends)
     if 0 < policy.capture_before_end < tokens:
         offsets.append(tokens - policy.capture_before_end)
     return offsets
 
 
-def _grid(tokens: int, policy: Policy, ends: Sequence[int]) -> list[int]:
+def _grid(tokens: int, policy: Policy, ends: Ends) -> list[int]:
     del ends
     return list(range(policy.capture_grid, tokens, policy.capture_grid))
 
 
-def _message_ends(tokens: int, policy: Policy, ends: Sequence[int]) -> list[int]:
+def _message_ends(tokens: int, policy: Policy, ends: Ends) -> list[int]:
     del policy
-    return [end for end in ends if 0 < end < tokens]
+    return [end for end in ends() if 0 < end < tokens]
 
 
-PLACES: dict[str, Callable[[int, Policy, Sequence[int]], list[int]]] = {"grid": _grid, "message_ends": _message_ends}
+PLACES: dict[str, Callable[[int, Policy, Ends], list[int]]] = {"grid": _grid, "message_ends": _message_ends}
 """By name of the choice `capture_at`: the offsets of a prompt of so many tokens at which a capture is asked for."""
 
 
@@ -117,6 +119,35 @@ class Captures:
     def held(self) -> int:
         """Return how many captured snapshots wait for a node."""
         return sum(len(snapshots) for _, _, snapshots in self._taken)
+
+
+class NoCaptures:
+    """The captures of a session whose cache keeps whole prompts: none are taken, whatever is asked.
+
+    Attributes:
+        pending: Empty.
+    """
+
+    pending: Mapping[int, bool] = MappingProxyType({})
+
+    def schedule(self, offsets: Iterable[int], *, user: bool) -> None:
+        """Take note of nothing: an entry holds no state but that at its end."""
+
+    def next_offset(self) -> None:
+        """Return None: no offset is to come."""
+
+    def take(self, keys: bytes) -> None:
+        """Capture nothing."""
+
+    def attach(self, keys: bytes) -> None:
+        """Attach nothing."""
+
+    def discard(self) -> None:
+        """Close nothing."""
+
+    def held(self) -> int:
+        """Return 0: nothing waits for a node."""
+        return 0
 
 
 def _lazily(captures: Captures, keys: bytes, user: bool) -> None:  # noqa: FBT001  a table's functions are called alike

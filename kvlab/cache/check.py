@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
+from kvlab.cache.cache import Cache
 from kvlab.cache.media import before
-from kvlab.cache.prefix import PrefixCache
 from kvlab.cache.session import Session
 from kvlab.events import Log, Violation, WrongPositions
 from kvlab.layers import KV_KINDS
@@ -52,14 +52,14 @@ class Checker:
         """Note tokens of the reply: if they are evaluated, they are the running request's."""
         self._written[self._request] += tokens
 
-    def check(self, cache: PrefixCache, session: Session, phase: str, log: Log) -> None:
+    def check(self, cache: Cache, session: Session, phase: str, log: Log) -> None:
         """Check all rules that apply at this moment; write a `Violation` for each that does not hold."""
         for rule, message in self._broken(cache, session, phase):
             log.append(Violation(rule=rule, message=message))
         if phase == "begin":
             self._check_restored(cache, session, log)
 
-    def _broken(self, cache: PrefixCache, session: Session, phase: str) -> Iterator[tuple[str, str]]:
+    def _broken(self, cache: Cache, session: Session, phase: str) -> Iterator[tuple[str, str]]:
         nodes = list(cache.trie.walk())
         yield from edges(nodes)
         yield from path(cache, closed=phase == "close")
@@ -73,7 +73,7 @@ class Checker:
         if phase in READ:
             yield from unattributed(cache.ledger.unattributed)
 
-    def _lazy_intact(self, cache: PrefixCache) -> Iterator[tuple[str, str]]:
+    def _lazy_intact(self, cache: Cache) -> Iterator[tuple[str, str]]:
         before, self._lazy = self._lazy, {}
         for group, layer in enumerate(cache.layers):
             if not isinstance(layer.store, HasContents):
@@ -85,7 +85,7 @@ class Checker:
                 if now != was:
                     yield "lazy_intact", f"lazy snapshot {snapshot.id} [{snapshot.start}, {snapshot.end}) was {_told(was)}, now its slots hold {_told(now)}"
 
-    def _check_restored(self, cache: PrefixCache, session: Session, log: Log) -> None:
+    def _check_restored(self, cache: Cache, session: Session, log: Log) -> None:
         for group, layer in enumerate(cache.layers):
             if isinstance(layer.store, HasContents):
                 ahead = 1 if layer.kind == "draft_kv" else 0
@@ -124,7 +124,7 @@ def edges(nodes: list[Node]) -> Iterator[tuple[str, str]]:
                 yield "edges", f"node {child.id} spans [{child.start}, {child.end}), its parent ends at {node.end}"
 
 
-def path(cache: PrefixCache, *, closed: bool) -> Iterator[tuple[str, str]]:
+def path(cache: Cache, *, closed: bool) -> Iterator[tuple[str, str]]:
     """The active path is a chain from the root; between requests it ends at the live offset."""
     nodes = cache.path.nodes
     for above, below in pairwise(nodes):
@@ -135,7 +135,7 @@ def path(cache: PrefixCache, *, closed: bool) -> Iterator[tuple[str, str]]:
         yield "path", f"the active path ends at {end}, the live offset is {offset}"
 
 
-def kv_covers_edge(cache: PrefixCache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
+def kv_covers_edge(cache: Cache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
     """A KV snapshot covers its node's edge exactly; a whole entry's covers all that leads to the node's end."""
     for node in nodes:
         want = (cache.snapshot_start(node), node.end)
@@ -147,21 +147,21 @@ def kv_covers_edge(cache: PrefixCache, nodes: list[Node]) -> Iterator[tuple[str,
                 )
 
 
-def level(cache: PrefixCache) -> Iterator[tuple[str, str]]:
+def level(cache: Cache) -> Iterator[tuple[str, str]]:
     """All layers rest at one offset."""
     offsets = [layer.offset for layer in cache.layers]
     if len(set(offsets)) > 1:
         yield "level", f"layers rest at offsets {offsets}"
 
 
-def conserved(cache: PrefixCache, session: Session, nodes: list[Node]) -> Iterator[tuple[str, str]]:
+def conserved(cache: Cache, session: Session, nodes: list[Node]) -> Iterator[tuple[str, str]]:
     """Every open snapshot is on a node or waits in a capture."""
     held = sum(snapshot is not None for node in nodes for snapshot in node.snapshots) + session.captures.held()
     if cache.book.open != held:
         yield "snapshots_conserved", f"{cache.book.open} snapshots are open, {held} are held"
 
 
-def counted(cache: PrefixCache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
+def counted(cache: Cache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
     """Counted bytes are the sum over the nodes' snapshots."""
     total = 0
     for node in nodes:
@@ -173,7 +173,7 @@ def counted(cache: PrefixCache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
         yield "counted", f"the cache says {cache.book.counted} bytes, its nodes count {total}"
 
 
-def cached_is_matched(cache: PrefixCache, session: Session) -> Iterator[tuple[str, str]]:
+def cached_is_matched(cache: Cache, session: Session) -> Iterator[tuple[str, str]]:
     """With KV layers only, all that matched is restored; one token less on a full match, and no part of a media item that is one whole."""
     if all(layer.rewinds for layer in cache.layers):
         want = before(session.items, min(session.matched, len(session.tokens) - 1))

@@ -21,13 +21,14 @@ class ActivePath:
         entered: The node whose edge the request resumed in; None when it resumed at a node's end.
         entered_at: The offset at which it did.
         entered_used: When, on the cache's clock.
+        on_left: Called with each node that the path leaves, or that is no longer its last.
     """
 
-    __slots__ = ("_emit", "_left", "entered", "entered_at", "entered_used", "nodes")
+    __slots__ = ("_emit", "entered", "entered_at", "entered_used", "nodes", "on_left")
 
-    def __init__(self, root: Node, emit: Callable[[Event], None], left: Callable[[Node], None]) -> None:
+    def __init__(self, root: Node, emit: Callable[[Event], None]) -> None:
         self._emit = emit
-        self._left = left
+        self.on_left: Callable[[Node], None] = _nothing
         self.nodes = [root]
         root.active = True
         self.entered: Node | None = None
@@ -59,7 +60,7 @@ class ActivePath:
             node.active = True
         self.entered = None
         for node in gone if before in gone else [*gone, before]:
-            self._left(node)
+            self.on_left(node)
         self._emit(FrontierMoved(node=nodes[-1].id))
 
     def extend(self, node: Node) -> None:
@@ -67,7 +68,7 @@ class ActivePath:
         before = self.nodes[-1]
         self.nodes.append(node)
         node.active = True
-        self._left(before)
+        self.on_left(before)
         self._emit(FrontierMoved(node=node.id))
 
     def forget(self, node: Node) -> None:
@@ -75,3 +76,7 @@ class ActivePath:
         place = bisect_left(self.nodes, node.end, key=lambda one: one.end)
         if self.nodes[place] is node:
             del self.nodes[place]
+
+
+def _nothing(node: Node) -> None:
+    del node

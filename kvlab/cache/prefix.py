@@ -13,95 +13,77 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kvlab.allocator import Ledger
-from kvlab.cache.ghosts import Ghosts
+from kvlab.cache.cache import Cache
+from kvlab.cache.captures import Captures
 from kvlab.cache.growth import COMPACT, GROW
 from kvlab.cache.media import before
-from kvlab.cache.paging import Paging
-from kvlab.cache.path import ActivePath
-from kvlab.cache.reuse import reason_for
 from kvlab.cache.session import Session
-from kvlab.cache.supported import require_supported
 from kvlab.cache.victims import Victims
-from kvlab.events import BytesRead, Event, Evicted, Matched
-from kvlab.layers import Book, Layer, Store, layers_for
+from kvlab.events import Event, Evicted
+from kvlab.layers import Store
 from kvlab.policy import Policy
-from kvlab.trie import Match, Node, Trie, descend, to_keys
-from kvlab.trie.keys import width_of
+from kvlab.trie import Match, Node, descend, to_keys
 from kvlab.workloads.request import MediaItem
 
 
-class PrefixCache:
-    """The prefix cache over the live buffers `stores`.
-
-    Attributes:
-        policy: The choices it follows.
-        trie: The trie.
-        layers: One set of rules per layer group, in the shape's order.
-        book: Every snapshot and its bytes.
-        ledger: Every owner's bytes.
-        path: The active path.
-        look_ahead: Tokens a key looks ahead: 1 when a draft layer's slots depend on the next token.
-    """
+class PrefixCache(Cache):
+    """The store `trie`: prompts share nodes, and the live buffers hold the active path; attributes as in `Cache`."""
 
     def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0) -> None:
-        require_supported(policy)
-        self.policy = policy
-        self.emit = emit
-        self.ledger = ledger
-        self.book = Book(ledger, emit, sweeps=policy.lifetimes == "sweep")
-        self.layers: list[Layer] = layers_for(stores, policy, self.book)
-        self.paging = Paging(self.layers, self.book, policy, emit)
-        self.look_ahead = look_ahead if policy.draft_keys == "pairs" else 0
-        self.trie = Trie(emit, width_of(self.look_ahead))
-        self.trie.root.snapshots = self.paging.no_snapshots()
-        self.path = ActivePath(self.trie.root, emit, self._may_be_victim)
+        super().__init__(stores, policy, ledger, emit, look_ahead)
         self._victims = Victims(self._is_protected, policy.evict_order)
-        self._ghosts = Ghosts(self.trie.width)
-        self._clock = 0
         self._grow = GROW[policy.growth]
         self._compact = COMPACT[policy.growth]
         self.book.on_growth = self._victims.push
-
-    @property
-    def offset(self) -> int:
-        """Tokens that all live buffers hold."""
-        return self.paging.offset
-
-    @property
-    def counted(self) -> int:
-        """Bytes that the policy's budget sees."""
-        return self.book.counted + (self.live_bytes if self.policy.budget_counts == "resident" else 0)
-
-    @property
-    def live_bytes(self) -> int:
-        """Bytes that the live buffers retain: their capacity."""
-        return sum(layer.store.live_retained() for layer in self.layers)
+        self.path.on_left = self._may_be_victim
 
     def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = ()) -> Session:
-        """Match a prompt, bring the live buffers to what can be reused, and return the session that evaluates the rest.
-
-        `tokens` stand for keys: those of a media item are its fold (`kvlab.cache.media.folded`).
-        """
+        """Match a prompt, bring the live buffers as far along the trie as they can go, and return the session that evaluates the rest."""
         items = media if self.policy.media == "whole_items" else ()
         keys = to_keys(tokens, self.look_ahead)
         found = self.trie.match(keys)
         matched = found.matched
-        gone = matched < len(tokens) and self._ghosts.knows(keys, matched, found.path[-1])
+        gone = self._lost(keys, found, len(tokens))
         if matched == len(tokens):
             # One token is always evaluated again: without it there is nothing to sample from.
             found = self.trie.match(keys, matched - 1)
         found = Match(found.path, before(items, found.matched))
         refused = self.paging.switch(self.path, found, items)
         self._follow(found)
-        cached = self.offset
-        reason, limiting = reason_for(matched, cached, len(tokens), refused, gone=gone)
-        self.emit(Matched(tokens=len(tokens), matched=matched, cached=cached, left=len(tokens) - cached, reason=reason, layer=limiting))
-        session = Session(self, tokens, keys, matched, cached, reason, items)
-        if cached < found.matched:
+        hit = self._tell(len(tokens), matched, refused, gone=gone)
+        session = Session(self, tokens, keys, hit, items, Captures(self, hit.cached, len(tokens), items))
+        if hit.cached < found.matched:
             session.schedule([found.matched], user=False)
         self._shrink()
         self.evict("begin")
         return session
+
+    def finish(self, session: Session, outputs: Sequence[int]) -> None:
+        """Record the span up to the live offset as the frontier."""
+        offset = self.offset
+        if offset < self.path.frontier.end:
+            # what was captured before a forward was interrupted lies further on than what is left of the live state
+            self.realign(offset)
+        if offset > self.path.frontier.end:
+            self.paging.close_session(self.advance(session.keys_with(outputs), offset))
+            self.evict("page_out")
+            self.compact()
+        self.touch(self.path.frontier)
+        self.book.sweep()
+        if self.policy.on_miss == "prune" and session.cached == 0:
+            self.prune()
+        self.evict("close")
+
+    def cut_short(self, session: Session, outputs: Sequence[int]) -> None:
+        """Drop the captures under `on_cancel=discard`; without `settle_draft` draft layers stay a token behind."""
+        if self.policy.on_cancel == "discard":
+            session.captures.discard()
+        if not self.policy.settle_draft and not outputs and self.offset > session.cached:
+            for layer in self.layers:
+                if layer.kind == "draft_kv":
+                    layer.restore(None, self.offset - 1)
+        if self.offset < self.path.frontier.end:
+            self.realign(self.offset)
 
     def advance(self, keys: bytes, end: int) -> Node:
         """Move the frontier to token offset `end` along `keys`: over existing nodes, cutting one that goes on, then by one new node."""
@@ -138,16 +120,6 @@ class PrefixCache:
         """Merge the node before the frontier into it, when nothing else hangs on it and nobody asked to keep it."""
         self._compact(self)
 
-    def touch(self, node: Node) -> None:
-        """Note that a node was used now."""
-        self._clock += 1
-        node.used = self._clock
-        node.uses += 1
-
-    def can_evict(self, moment: str) -> bool:
-        """Whether eviction would look for a victim at `moment`."""
-        return moment in self.policy.evict_at and self.counted > self.policy.budget_bytes
-
     def evict(self, moment: str) -> None:
         """Evict, in the policy's order, until the budget holds or no candidate is left."""
         while self.can_evict(moment):
@@ -171,34 +143,9 @@ class PrefixCache:
         self.paging.rewind(end)
         self.path.switch([node for node in self.path.nodes if node.end <= self.offset])
 
-    def clear(self) -> None:
-        """Take every node out and let the live buffers go, as an unload does; the cache can be used afterwards."""
-        self.path.switch([self.trie.root])
-        for node in reversed(list(self.trie.walk())):
-            if node.parent is not None:
-                self.paging.close_all(node)
-                self.trie.remove(node)
-        for layer in self.layers:
-            layer.free()
-        self._ghosts = Ghosts(self.trie.width)
-
-    def release(self) -> None:
-        """Let everything go: live buffers and snapshots. The cache is not used afterwards."""
-        for node in self.trie.walk():
-            self.paging.close_all(node)
-        for layer in self.layers:
-            layer.store.drop()
-
     def snapshot_start(self, node: Node) -> int:
         """Return where a KV snapshot of `node` has to begin: at its edge's start."""
         return node.start
-
-    def read_bytes(self, phase: str) -> BytesRead:
-        """Write down every owner's bytes at this moment."""
-        self.ledger.see_live(self.live_bytes)
-        self.ledger.shared = sum(layer.shared() for layer in self.layers)
-        logical = sum(layer.store.live_logical() for layer in self.layers)
-        return self.ledger.read(phase, live_logical=logical, counted=self.counted, budget=self.policy.budget_bytes, nodes=self.trie.nodes)
 
     def _follow(self, found: Match) -> None:
         offset = self.offset

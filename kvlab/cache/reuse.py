@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+
+class Hit(NamedTuple):
+    """What a prompt found: tokens that agree with the trie, tokens that were restored, and why these are what they are (`kvlab.events.REASONS`)."""
+
+    matched: int
+    cached: int
+    reason: str
+
 
 def reason_for(matched: int, cached: int, tokens: int, limiting: str, *, gone: bool) -> tuple[str, str]:
     """Return the reason, and the kind of layer that limited the restore ("" when none did): `limiting` is the one that refused or lacked a state.

@@ -9,16 +9,17 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kvlab.cache.captures import Captures
+from kvlab.cache.captures import Captures, NoCaptures
+from kvlab.cache.reuse import Hit
 from kvlab.trie import to_keys
 from kvlab.workloads.request import MediaItem
 
 if TYPE_CHECKING:
-    from kvlab.cache.prefix import PrefixCache
+    from kvlab.cache.cache import Cache
 
 
 class Session:
-    """What one request reuses and leaves behind.
+    """What one request reuses and leaves behind; what that is at its end, the cache's store says.
 
     Attributes:
         tokens: The prompt.
@@ -33,15 +34,13 @@ class Session:
 
     __slots__ = ("_cache", "cached", "captures", "closed", "items", "keys", "matched", "reason", "tokens")
 
-    def __init__(self, cache: PrefixCache, tokens: Sequence[int], keys: bytes, matched: int, cached: int, reason: str, items: Sequence[MediaItem]) -> None:
+    def __init__(self, cache: Cache, tokens: Sequence[int], keys: bytes, hit: Hit, items: Sequence[MediaItem], captures: Captures | NoCaptures) -> None:
         self._cache = cache
         self.tokens = tokens
         self.keys = keys
-        self.matched = matched
-        self.cached = cached
-        self.reason = reason
+        self.matched, self.cached, self.reason = hit
         self.items = items
-        self.captures = Captures(cache, cached, len(tokens), items)
+        self.captures = captures
         self.closed = False
 
     @property
@@ -84,42 +83,20 @@ class Session:
         self.captures.attach(self.keys)
 
     def close(self, outputs: Sequence[int]) -> None:
-        """Record what was evaluated: the captures, and the span up to the live offset as the frontier."""
-        if self.closed:
-            return
-        self.closed = True
-        self.attach()
-        cache = self._cache
-        offset = cache.offset
-        if offset < cache.path.frontier.end:
-            # what was captured before a forward was interrupted lies further on than what is left of the live state
-            cache.realign(offset)
-        if offset > cache.path.frontier.end:
-            cache.paging.close_session(cache.advance(self.keys + self._keys_of(outputs), offset))
-            cache.evict("page_out")
-            cache.compact()
-        cache.touch(cache.path.frontier)
-        cache.book.sweep()
-        if cache.policy.on_miss == "prune" and self.cached == 0:
-            cache.prune()
-        cache.evict("close")
-
-    def _keys_of(self, outputs: Sequence[int]) -> bytes:
-        # a key looks ahead, so the prompt's last tokens have theirs only now
-        ahead = self._cache.look_ahead
-        return to_keys([*self.tokens[len(self.tokens) - ahead :], *outputs], ahead)
+        """Record what was evaluated: the captures, and what the live buffers hold of the prompt and the reply `outputs`."""
+        if not self.closed:
+            self.closed = True
+            self.attach()
+            self._cache.finish(self, outputs)
 
     def cancel(self, outputs: Sequence[int] = ()) -> None:
         """End a request that was cut short; what was evaluated stays reusable as the policy's `on_cancel` and `settle_draft` say."""
-        if self.closed:
-            return
-        cache = self._cache
-        if cache.policy.on_cancel == "discard":
-            self.captures.discard()
-        if not cache.policy.settle_draft and not outputs and cache.offset > self.cached:
-            for layer in cache.layers:
-                if layer.kind == "draft_kv":
-                    layer.restore(None, cache.offset - 1)
-        if cache.offset < cache.path.frontier.end:
-            cache.realign(cache.offset)
-        self.close(outputs)
+        if not self.closed:
+            self._cache.cut_short(self, outputs)
+            self.close(outputs)
+
+    def keys_with(self, outputs: Sequence[int]) -> bytes:
+        """Return the keys of the prompt and of the reply `outputs`."""
+        # a key looks ahead, so the prompt's last tokens have theirs only now
+        ahead = self._cache.look_ahead
+        return self.keys + to_keys([*self.tokens[len(self.tokens) - ahead :], *outputs], ahead)

@@ -16,65 +16,57 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kvlab.allocator import Ledger
-from kvlab.cache.entry_session import EntrySession
+from kvlab.cache.cache import Cache
+from kvlab.cache.captures import NoCaptures
 from kvlab.cache.media import before
-from kvlab.cache.prefix import PrefixCache
-from kvlab.cache.reuse import reason_for
-from kvlab.events import Event, Evicted, Matched, PagedIn, PagedOut
+from kvlab.cache.session import Session
+from kvlab.events import Event, Evicted, PagedIn, PagedOut
 from kvlab.layers import Store
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node, to_keys
 from kvlab.workloads.request import MediaItem
 
 
-class WholeEntries(PrefixCache):
-    """A prefix cache of whole entries; attributes as in `PrefixCache`. Its active path is the root alone."""
+class WholeEntries(Cache):
+    """The store `whole_entry_lru`; attributes as in `Cache`."""
 
     def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0) -> None:
         # an entry's copies are its own from the start
         super().__init__(stores, policy.replace(snapshots="eager"), ledger, emit, look_ahead)
         self._entries: dict[int, Node] = {}
-        # entries go in the order in which they came: no queue has to know of their bytes
-        self.book.on_growth = _unqueued
 
-    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = ()) -> EntrySession:
+    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = ()) -> Session:
         """Match a prompt, copy the nearest entry into the live buffers, and return the session that evaluates the rest."""
         keys = to_keys(tokens, self.look_ahead)
         found = self.trie.match(keys)
-        gone = found.matched < len(tokens) and self._ghosts.knows(keys, found.matched, found.path[-1])
+        gone = self._lost(keys, found, len(tokens))
         entry, cached = self._nearest(found, len(tokens) - 1, media)
         if entry is not None:
             for layer, snapshot in zip(self.layers, entry.snapshots, strict=True):
                 layer.restore(snapshot, cached)
             self.emit(PagedIn(node=entry.id, start=0, end=cached))
         limiting = next((layer.kind for layer in self.layers if not layer.rewinds), "")
-        reason, kind = reason_for(found.matched, cached, len(tokens), limiting, gone=gone)
-        self.emit(Matched(tokens=len(tokens), matched=found.matched, cached=cached, left=len(tokens) - cached, reason=reason, layer=kind))
-        session = EntrySession(self, tokens, keys, found.matched, cached, reason, media)
+        hit = self._tell(len(tokens), found.matched, limiting, gone=gone)
+        session = Session(self, tokens, keys, hit, media, NoCaptures())
         self.evict("begin")
         return session
 
-    def keep(self, keys: bytes) -> None:
-        """Make an entry of the live buffers, which hold the tokens of `keys`, and empty them."""
-        end = len(keys) // self.trie.width
-        node = self._node_at(keys)
-        self.paging.close_all(node)
-        for layer in self.layers:
-            if (snapshot := layer.snapshot(0)) is not None:
-                self.book.place(snapshot, node)
-        self.emit(PagedOut(node=node.id, start=0, end=end))
-        self._entries.pop(node.id, None)
-        self._entries[node.id] = node
-        self.touch(node)
-        if self._can_be_trimmed(node, 0):
-            self._drop_prefixes(node)
-        self.empty()
-        self.evict("page_out")
+    def finish(self, session: Session, outputs: Sequence[int]) -> None:
+        """Make an entry of all that was evaluated."""
+        if offset := self.offset:
+            self._keep(session.keys_with(outputs)[: offset * self.trie.width])
+        self.evict("close")
 
-    def empty(self) -> None:
-        """Let the live buffers go."""
-        for layer in self.layers:
-            layer.free()
+    def cut_short(self, session: Session, outputs: Sequence[int]) -> None:
+        """Let what was evaluated go under `on_cancel=discard`."""
+        del session, outputs
+        if self.policy.on_cancel == "discard":
+            self.free_live()
+
+    def clear(self) -> None:
+        """Let everything go, as an unload does; the cache can be used afterwards."""
+        super().clear()
+        self._entries.clear()
 
     def evict(self, moment: str) -> None:
         """Evict the oldest entries until the budget holds or none is left."""
@@ -90,6 +82,23 @@ class WholeEntries(PrefixCache):
         """Return where a snapshot of `node` begins: an entry's hold everything from the first token on."""
         del node
         return 0
+
+    def _keep(self, keys: bytes) -> None:
+        """Make an entry of the live buffers, which hold the tokens of `keys`, and empty them."""
+        end = len(keys) // self.trie.width
+        node = self._node_at(keys)
+        self.paging.close_all(node)
+        for layer in self.layers:
+            if (snapshot := layer.snapshot(0)) is not None:
+                self.book.place(snapshot, node)
+        self.emit(PagedOut(node=node.id, start=0, end=end))
+        self._entries.pop(node.id, None)
+        self._entries[node.id] = node
+        self.touch(node)
+        if self._can_be_trimmed(node, 0):
+            self._drop_prefixes(node)
+        self.free_live()
+        self.evict("page_out")
 
     def _nearest(self, found: Match, last: int, items: Sequence[MediaItem]) -> tuple[Node | None, int]:
         """Return the entry to begin with, and the tokens that are taken of it: at most `last`; no entry and 0 when there is none."""
@@ -147,7 +156,3 @@ class WholeEntries(PrefixCache):
             if node.only is not None and node.only.sibling is None:
                 self.trie.merge(node.only)
             return
-
-
-def _unqueued(node: Node) -> None:
-    del node

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 
 from kvlab.allocator import Ledger
 from kvlab.cache import STORES, Session, capture_offsets
@@ -114,11 +115,15 @@ class Runner:
         if self.checker is not None:
             self.checker.begin(self._requests, keyed)
         session = self.cache.begin(keyed, request.media)
-        self.ends = self.model.message_ends(request, tokens) if self.policy.capture_at == "message_ends" else ()
-        session.schedule(capture_offsets(len(tokens), self.policy, self.ends))
+        self.ends = ()
+        session.schedule(capture_offsets(len(tokens), self.policy, partial(self._message_ends, request, tokens)))
         running = Running(request, tokens, session, timing)
         self.last = (tokens, running.reply)
         return running
+
+    def _message_ends(self, request: Request, tokens: Sequence[int]) -> Sequence[int]:
+        self.ends = self.model.message_ends(request, tokens)
+        return self.ends
 
     def _encode(self, request: Request) -> Sequence[int]:
         tokens = self.model.encode(request)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from kvlab.cache import PrefixCache, Session
+from kvlab.cache import Cache, Session
 from kvlab.policy import Policy, choice_words
 from kvlab.trie import Node
 from kvlab.units import binary
@@ -35,7 +35,7 @@ class Part:
 
 
 def tree(obj: Any) -> Part | None:
-    """Return the parts of a PrefixCache, Session, Layer, Policy or Node; None for anything else."""
+    """Return the parts of a Cache, Session, Layer, Policy or Node; None for anything else."""
     return next((make(obj, "") for kind, make in _MAKERS if isinstance(obj, kind)), None) or (_layer(obj, "") if _is_layer(obj) else None)
 
 
@@ -97,7 +97,7 @@ def _node(node: Node, path: str) -> Part:
     return Part(path, f"{node!r}, {node.tokens} tokens, {binary(node.counted)} counted{''.join(f', {mark}' for mark in marks)}", below)
 
 
-def _cache(cache: PrefixCache, path: str) -> Part:
+def _cache(cache: Cache, path: str) -> Part:
     path_nodes = [_node(node, f"{path}.path.nodes[{place}]") for place, node in enumerate(cache.path.nodes)]
     below = (
         _policy(cache.policy, f"{path}.policy"),
@@ -107,7 +107,7 @@ def _cache(cache: PrefixCache, path: str) -> Part:
         Part(f"{path}.counted", f"{binary(cache.counted)} of a budget of {binary(cache.policy.budget_bytes)}"),
         Part(f"{path}.live_bytes", f"{binary(cache.live_bytes)} retained by the live buffers"),
     )
-    return Part(path, f"PrefixCache: {cache.trie.nodes} nodes, {binary(cache.counted)} counted, live buffers at token {cache.offset}", below)
+    return Part(path, f"{type(cache).__name__}: {cache.trie.nodes} nodes, {binary(cache.counted)} counted, live buffers at token {cache.offset}", below)
 
 
 def _session(session: Session, path: str) -> Part:
@@ -126,10 +126,10 @@ def _is_layer(obj: Any) -> bool:
     return type(obj).__module__.startswith("kvlab.layers.") and all(hasattr(obj, name) for name in ("store", "lazies", "rewinds"))
 
 
-_MAKERS: tuple[tuple[type, Callable[[Any, str], Part]], ...] = ((PrefixCache, _cache), (Session, _session), (Policy, _policy), (Node, _node))
+_MAKERS: tuple[tuple[type, Callable[[Any, str], Part]], ...] = ((Cache, _cache), (Session, _session), (Policy, _policy), (Node, _node))
 
 SHOWN: tuple[str, ...] = (
-    "kvlab.cache.prefix.PrefixCache",
+    "kvlab.cache.cache.Cache",
     "kvlab.cache.session.Session",
     "kvlab.policy.Policy",
     "kvlab.trie.node.Node",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kvlab.allocator import Ledger
-from kvlab.cache import PrefixCache, Session
+from kvlab.cache import Cache, PrefixCache, Session
 from kvlab.cache.check import Checker, HasContents
 from kvlab.events import Event, Log, SnapshotClosed, SnapshotTaken, Violation, Warned, WrongPositions
 from kvlab.lab.span_model import SpanModel
@@ -43,7 +43,7 @@ class Ran:
     end: int
 
 
-def assert_holds(cache: PrefixCache, streams: Mapping[int, Sequence[int]], stream: Sequence[int], end: int) -> None:
+def assert_holds(cache: Cache, streams: Mapping[int, Sequence[int]], stream: Sequence[int], end: int) -> None:
     """Assert that every layer holds exactly what a cold run over `stream[:end]` leaves; `streams` are all tokens of every request."""
     for layer in cache.layers:
         store, ahead = layer.store, layer.kind == "draft_kv"

@@ -25,8 +25,8 @@ CHAT = (("system", "Be brief."), ("user", "Why is the sky blue?"), ("assistant",
 
 
 def test_the_offsets_are_the_ends_and_one_before_the_prompts_end() -> None:
-    assert capture_offsets(20, AT_ENDS, (5, 12, 20, 31)) == [5, 12]
-    assert capture_offsets(20, replace(AT_ENDS, capture_before_end=4), (5, 12)) == [5, 12, 16]
+    assert capture_offsets(20, AT_ENDS, lambda: (5, 12, 20, 31)) == [5, 12]
+    assert capture_offsets(20, replace(AT_ENDS, capture_before_end=4), lambda: (5, 12)) == [5, 12, 16]
     assert capture_offsets(20, AT_ENDS) == []
 
 

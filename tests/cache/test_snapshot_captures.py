@@ -13,6 +13,7 @@ from mlx_lm.models.cache import KVCache
 
 from kvlab.allocator import Ledger
 from kvlab.cache import PrefixCache
+from kvlab.cache.captures import Captures
 from kvlab.cache.session import Session
 from kvlab.events import Log
 from kvlab.lab.span_model import SpanMeter
@@ -60,9 +61,14 @@ def feed(bench: Harness, session: Session, end: int) -> list[int]:
     return edges
 
 
+def captures(session: Session) -> Captures:
+    assert isinstance(session.captures, Captures)
+    return session.captures
+
+
 def spans(session: Session) -> list[tuple[int, int]]:
     """Return the spans of what was captured and waits for a node."""
-    return [(one.start, one.end) for _, _, snapshots in session.captures._taken for one in snapshots]
+    return [(one.start, one.end) for _, _, snapshots in captures(session)._taken for one in snapshots]
 
 
 def ended(bench: Harness, session: Session) -> None:
@@ -119,8 +125,8 @@ def test_42_adjacent_captures_merge_and_split_back(make: Make, owned: bool) -> N
     session.schedule([7, 8, 9])
     feed(bench, session, 10)
     layer = bench.cache.layers[0]
-    first, second, third = (one for _, _, snapshots in session.captures._taken for one in snapshots)
-    session.captures._taken = []
+    first, second, third = (one for _, _, snapshots in captures(session)._taken for one in snapshots)
+    captures(session)._taken = []
     node = bench.cache.path.frontier
     if owned:
         layer.free()

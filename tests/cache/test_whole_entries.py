@@ -179,6 +179,17 @@ def test_a_hit_makes_no_entry_younger() -> None:
     assert not any(isinstance(event, NodeBorn) and event.end < 10 for event in events)
 
 
+def test_an_unload_leaves_no_entry_behind() -> None:
+    runner = a_runner(("kv",), "spans")
+    ask(runner, tuple(range(1, 11)), (20, 21))
+    assert len(entries(runner)) == 1
+    runner.unload()
+    assert entries(runner) == []
+    matched, events = ask(runner, tuple(range(1, 11)), (20, 21))
+    assert (matched.matched, matched.cached) == (0, 0)
+    assert not any(isinstance(event, Evicted) for event in events)
+
+
 @pytest.mark.parametrize("net", [nets.hybrid, nets.sliding, nets.chunked, nets.convolution])
 def test_real_nets_hold_what_the_twin_says(net: Any) -> None:
     model = MLXModel("net", net(), nets.bytes_tokenizer(), context=4096)

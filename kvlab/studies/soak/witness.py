@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvlab.cache import PrefixCache
+from kvlab.cache import Cache
 from kvlab.cache.paging import FREE_ALL
 from kvlab.events import (
     BytesRead,
@@ -44,7 +44,7 @@ class Witness:
         sight: What was seen of the request under way, or of the last one.
     """
 
-    def __init__(self, cache: PrefixCache) -> None:
+    def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._nodes: dict[int, tuple[int, int]] = {0: (0, 0)}
         self._snapshots: dict[int, tuple[str, int]] = {}
@@ -234,7 +234,7 @@ class Witness:
                 self._partial = (node, node.end)
 
 
-def _could_go(node: Node, cache: PrefixCache) -> bool:
+def _could_go(node: Node, cache: Cache) -> bool:
     # what upstream main would evict here: no branch leaves from it, and it holds a whole state
     whole = any(snapshot is not None and not cache.layers[group].rewinds for group, snapshot in enumerate(node.snapshots))
     return len(node.children) == 1 and whole

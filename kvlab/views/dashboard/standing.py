@@ -5,11 +5,11 @@ Invariants: only numbers are taken, no array and no snapshot is held; the events
 
 from __future__ import annotations
 
-from kvlab.cache import PrefixCache
+from kvlab.cache import Cache
 from kvlab.events import BytesRead, Event, FrontierMoved, NodeBorn, SnapshotPlaced, SnapshotTaken
 
 
-def standing(cache: PrefixCache, closing: BytesRead | None = None) -> list[Event]:
+def standing(cache: Cache, closing: BytesRead | None = None) -> list[Event]:
     """Return events that build the trie and its snapshots as they stand; `closing` are the bytes after the last request."""
     made: list[Event] = []
     for node in cache.trie.walk():

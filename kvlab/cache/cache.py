@@ -1,0 +1,142 @@
+"""Cache: what every store of prompts is made of: a trie, one set of rules per layer group with their snapshots, and every owner's bytes.
+
+How a prompt is restored, what a request leaves behind and what is evicted first is each store's own (`PrefixCache`, `WholeEntries`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+from kvlab.allocator import Ledger
+from kvlab.cache.ghosts import Ghosts
+from kvlab.cache.paging import Paging
+from kvlab.cache.path import ActivePath
+from kvlab.cache.reuse import Hit, reason_for
+from kvlab.cache.session import Session
+from kvlab.cache.supported import require_supported
+from kvlab.events import BytesRead, Event, Matched
+from kvlab.layers import Book, Layer, Store, layers_for
+from kvlab.policy import Policy
+from kvlab.trie import Match, Node, Trie
+from kvlab.trie.keys import width_of
+from kvlab.workloads.request import MediaItem
+
+
+class Cache(ABC):
+    """A cache of prompts over the live buffers `stores`.
+
+    Attributes:
+        policy: The choices it follows.
+        emit: Where its events go.
+        trie: The trie.
+        layers: One set of rules per layer group, in the shape's order.
+        book: Every snapshot and its bytes.
+        ledger: Every owner's bytes.
+        paging: Moves the layers between the live buffers and the snapshots.
+        path: The active path; the root alone where whole entries are kept.
+        look_ahead: Tokens a key looks ahead: 1 when a draft layer's slots depend on the next token.
+    """
+
+    def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0) -> None:
+        require_supported(policy)
+        self.policy = policy
+        self.emit = emit
+        self.ledger = ledger
+        self.book = Book(ledger, emit, sweeps=policy.lifetimes == "sweep")
+        self.layers: list[Layer] = layers_for(stores, policy, self.book)
+        self.paging = Paging(self.layers, self.book, policy, emit)
+        self.look_ahead = look_ahead if policy.draft_keys == "pairs" else 0
+        self.trie = Trie(emit, width_of(self.look_ahead))
+        self.trie.root.snapshots = self.paging.no_snapshots()
+        self.path = ActivePath(self.trie.root, emit)
+        self._ghosts = Ghosts(self.trie.width)
+        self._clock = 0
+
+    @property
+    def offset(self) -> int:
+        """Tokens that all live buffers hold."""
+        return self.paging.offset
+
+    @property
+    def counted(self) -> int:
+        """Bytes that the policy's budget sees."""
+        return self.book.counted + (self.live_bytes if self.policy.budget_counts == "resident" else 0)
+
+    @property
+    def live_bytes(self) -> int:
+        """Bytes that the live buffers retain: their capacity."""
+        return sum(layer.store.live_retained() for layer in self.layers)
+
+    @abstractmethod
+    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = ()) -> Session:
+        """Match a prompt, bring the live buffers to what can be reused, and return the session that evaluates the rest.
+
+        `tokens` stand for keys: those of a media item are its fold (`kvlab.cache.media.folded`).
+        """
+
+    @abstractmethod
+    def finish(self, session: Session, outputs: Sequence[int]) -> None:
+        """Keep what a session evaluated: its prompt and of its reply `outputs` what the live buffers hold."""
+
+    @abstractmethod
+    def cut_short(self, session: Session, outputs: Sequence[int]) -> None:
+        """Leave of a cancelled session what the policy keeps; `finish` follows."""
+
+    @abstractmethod
+    def evict(self, moment: str) -> None:
+        """Evict, in the store's order, until the budget holds or no candidate is left."""
+
+    @abstractmethod
+    def snapshot_start(self, node: Node) -> int:
+        """Return where a KV snapshot of `node` has to begin."""
+
+    def touch(self, node: Node) -> None:
+        """Note that a node was used now."""
+        self._clock += 1
+        node.used = self._clock
+        node.uses += 1
+
+    def can_evict(self, moment: str) -> bool:
+        """Whether eviction would look for a victim at `moment`."""
+        return moment in self.policy.evict_at and self.counted > self.policy.budget_bytes
+
+    def clear(self) -> None:
+        """Take every node out and let the live buffers go, as an unload does; the cache can be used afterwards."""
+        self.path.switch([self.trie.root])
+        for node in reversed(list(self.trie.walk())):
+            if node.parent is not None:
+                self.paging.close_all(node)
+                self.trie.remove(node)
+        self.free_live()
+        self._ghosts = Ghosts(self.trie.width)
+
+    def free_live(self) -> None:
+        """Let the live buffers go."""
+        for layer in self.layers:
+            layer.free()
+
+    def release(self) -> None:
+        """Let everything go: live buffers and snapshots. The cache is not used afterwards."""
+        for node in self.trie.walk():
+            self.paging.close_all(node)
+        for layer in self.layers:
+            layer.store.drop()
+
+    def read_bytes(self, phase: str) -> BytesRead:
+        """Write down every owner's bytes at this moment."""
+        self.ledger.see_live(self.live_bytes)
+        self.ledger.shared = sum(layer.shared() for layer in self.layers)
+        logical = sum(layer.store.live_logical() for layer in self.layers)
+        return self.ledger.read(phase, live_logical=logical, counted=self.counted, budget=self.policy.budget_bytes, nodes=self.trie.nodes)
+
+    def _lost(self, keys: bytes, found: Match, tokens: int) -> bool:
+        """Whether a prompt of `tokens` would have gone on from what matched into an evicted branch."""
+        return found.matched < tokens and self._ghosts.knows(keys, found.matched, found.path[-1])
+
+    def _tell(self, tokens: int, matched: int, limiting: str, *, gone: bool) -> Hit:
+        """Tell what matched of a prompt of `tokens` and what the live buffers hold of it now."""
+        cached = self.offset
+        reason, kind = reason_for(matched, cached, tokens, limiting, gone=gone)
+        self.emit(Matched(tokens=tokens, matched=matched, cached=cached, left=tokens - cached, reason=reason, layer=kind))
+        return Hit(matched, cached, reason)
