@@ -13,14 +13,21 @@ class Log:
     """Events in the order in which they happened.
 
     `append` stamps an event; `drain` hands over what came since the last drain. A log that is `off` keeps nothing.
+
+    Attributes:
+        source: What events are stamped with that do not name their own.
+        request: The request that runs now; 0 outside any.
+        off: Nothing is kept.
+        mark: Called with each event before it is stamped; None for nobody.
     """
 
-    __slots__ = ("_clock", "_events", "_seq", "_start", "off", "request", "source")
+    __slots__ = ("_clock", "_events", "_seq", "_start", "mark", "off", "request", "source")
 
-    def __init__(self, source: str = "lab", clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, source: str = "lab", clock: Callable[[], float] = time.perf_counter, mark: Callable[[Event], None] | None = None) -> None:
         self.source = source
         self.request = 0
         self.off = False
+        self.mark = mark
         self._clock = clock
         self._start = clock()
         self._events: deque[Event] = deque()
@@ -30,6 +37,8 @@ class Log:
         """Stamp `event` with its place, its time, the current request and the source (unless it names its own)."""
         if self.off:
             return
+        if self.mark is not None:
+            self.mark(event)
         event.seq = self._seq
         event.t = self._clock() - self._start
         event.request = self.request

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from tqdm.auto import tqdm
 
+from kvlab.allocator.call_sites import CallSites
 from kvlab.cache import PrefixCache
 from kvlab.cache.check import Checker
 from kvlab.cache.supported import require_supported
@@ -93,6 +94,7 @@ class Source:
         out: str | None = None,
         progress: bool = True,
         check: bool = False,
+        call_sites: bool = False,
         each: Callable[[Event], None] | None = None,
     ) -> Recording:
         """Run a workload from an empty cache and return its recording.
@@ -104,6 +106,7 @@ class Source:
             out: Where the recording is stored (`NAME.kvrec`); a temporary folder when None.
             progress: Show a progress bar.
             check: Check every invariant after every step; violations are events.
+            call_sites: Record which Python code asked for each piece of bytes (`Recording.call_site`, `spans`); no path of this machine is told.
             each: Called with every event as it happens.
 
         Raises:
@@ -123,8 +126,8 @@ class Source:
             checked=check,
         )
         with Recorder(manifest, out=out, store_text=store_text) as recorder:
-            runner = self._fresh(chosen, Checker() if check else None)
-            runner.detailed = self._tells_all(work) or check or store_text or each is not None
+            runner = self._fresh(chosen, Checker() if check else None, call_sites=call_sites)
+            runner.detailed = self._tells_all(work) or check or store_text or call_sites or each is not None
             predict = self._prediction(chosen)
             try:
                 for request in tqdm(work.requests, desc=work.name, unit="request", disable=not progress):
@@ -138,7 +141,7 @@ class Source:
                 self._end_open_step()
                 for event in runner.log.drain():
                     recorder.write(event)
-                runner.checker = None
+                runner.checker = runner.log.mark = None
                 runner.detailed = True
             return recorder.close()
 
@@ -204,7 +207,7 @@ class Source:
             return self._fresh(policy, None)
         return self._runner
 
-    def _fresh(self, policy: Policy, checker: Checker | None) -> Runner:
+    def _fresh(self, policy: Policy, checker: Checker | None, *, call_sites: bool = False) -> Runner:
         self._end_open_step()
         if self._runner is not None:
             # Told here and not left to the garbage collector: its bytes would be counted as nobody's until then.
@@ -212,7 +215,8 @@ class Source:
         self._runner = None
         self._conversations = Conversations()
         self._collect()
-        self._runner = Runner(self._model, policy, Log(self.events_source), checker)
+        log = Log(self.events_source, mark=CallSites() if call_sites else None)
+        self._runner = Runner(self._model, policy, log, checker)
         self._wire(self._runner)
         return self._runner
 

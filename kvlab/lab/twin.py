@@ -54,10 +54,10 @@ class Twin(Source, Rich):
         """What short requests that share nothing do to its cache, under the policy that it was opened with."""
         return outlook(lambda policy: Twin(self.shape, policy), self._default)
 
-    def _fresh(self, policy: Policy, checker: Checker | None) -> Runner:
+    def _fresh(self, policy: Policy, checker: Checker | None, *, call_sites: bool = False) -> Runner:
         # A new model, so that a twin's replies are the same tokens in every run.
         self._spans = self._model = SpanModel(self.shape)
-        return super()._fresh(policy, checker)
+        return super()._fresh(policy, checker, call_sites=call_sites)
 
     def _wire(self, runner: Runner) -> None:
         ledger = runner.cache.ledger
