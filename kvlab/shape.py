@@ -6,6 +6,7 @@ Layers of one kind and one price move together, so a shape lists groups of layer
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,9 @@ KINDS = ("kv", "rotating", "recurrent", "stateless", "draft_kv")
 
 WHOLE_STATE = frozenset({"rotating", "recurrent"})
 """The layer kinds that can be restored only where a whole state of them stands."""
+
+KV_KINDS = frozenset({"kv", "draft_kv"})
+"""The layer kinds that keep a slot a token; the others keep one whole state, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,27 @@ class Shape:
         groups = tuple(LayerGroup(**(group | {"layers": tuple(group["layers"])})) for group in data["groups"])
         rest = {key: value for key, value in data.items() if key != "groups"}
         return cls(groups=groups, **rest)
+
+
+def unit_groups(kinds: Sequence[str], token_bytes: int, state_bytes: int) -> tuple[LayerGroup, ...]:
+    """Return the groups of layer kinds given in layer order: one a kind, in order of first appearance, each layer at the same price.
+
+    Args:
+        kinds: The kind of each layer.
+        token_bytes: Bytes one token takes in one layer of `KV_KINDS`.
+        state_bytes: Bytes of one whole state of one layer of `WHOLE_STATE`.
+
+    Raises:
+        BadValue: there are no layers, or a kind is unknown.
+    """
+    if not kinds:
+        raise BadValue(what="no layer kinds were given", why="a model has at least one layer", hint='write for example ["recurrent", "kv"]')
+    groups: list[LayerGroup] = []
+    for kind in dict.fromkeys(kinds):
+        layers = tuple(index for index, one in enumerate(kinds) if one == kind)
+        per_token, state = token_bytes * (kind in KV_KINDS), state_bytes * (kind in WHOLE_STATE)
+        groups.append(LayerGroup(kind, layers, per_token * len(layers), state * len(layers)))
+    return tuple(groups)
 
 
 def _group_dict(group: LayerGroup) -> dict[str, Any]:

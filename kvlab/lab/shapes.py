@@ -14,10 +14,10 @@ from kvlab.lab.twin import Twin
 from kvlab.models.config import Provenance, SourcedShape, cached_folder, shape_from_config
 from kvlab.models.config.provenance import provenance_from
 from kvlab.policy import Policy
-from kvlab.shape import WHOLE_STATE, LayerGroup, Shape
+from kvlab.shape import Shape, unit_groups
 
-UNIT_TOKEN_BYTES = 1
-UNIT_STATE_BYTES = 10
+UNIT_TOKEN_BYTES, UNIT_STATE_BYTES = 1, 10
+"""What a layer given by its kind alone costs: bytes a KV token, and bytes a whole state."""
 
 SHAPE_FIELDS = ("name", "groups", "weights_bytes", "context", "look_ahead")
 """What of a shape's file is the shape; the rest says where it comes from."""
@@ -45,24 +45,8 @@ def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], pol
     elif isinstance(shape, str | Path):
         found = find_shape(shape)
     else:
-        return Twin(_keeping(unit_shape(shape)), policy)
+        return Twin(_keeping(Shape("+".join(shape), unit_groups(shape, UNIT_TOKEN_BYTES, UNIT_STATE_BYTES))), policy)
     return Twin(found.shape, policy, found.provenance)
-
-
-def unit_shape(kinds: Sequence[str]) -> Shape:
-    """Return a shape of layer kinds in layer order, at unit prices.
-
-    Raises:
-        BadValue: there are none, or one is unknown.
-    """
-    if not kinds:
-        raise BadValue(what="no layer kinds were given", why="a model has at least one layer", hint='write for example ["recurrent", "kv"]')
-    groups: list[LayerGroup] = []
-    for kind in dict.fromkeys(kinds):
-        layers = tuple(index for index, one in enumerate(kinds) if one == kind)
-        whole = kind in WHOLE_STATE
-        groups.append(LayerGroup(kind, layers, 0 if whole else UNIT_TOKEN_BYTES * len(layers), UNIT_STATE_BYTES * len(layers) if whole else 0))
-    return Shape(name="+".join(kinds), groups=tuple(groups))
 
 
 def shipped_names() -> list[str]:

@@ -11,9 +11,7 @@ from kvlab.layers.layer import Layer
 from kvlab.layers.state import StateLayers
 from kvlab.layers.storage import KVStore, StateStore, Store
 from kvlab.policy import Policy
-
-KV_KINDS = frozenset({"kv", "draft_kv"})
-"""The kinds that keep a slot a token; the others keep one whole state."""
+from kvlab.shape import KV_KINDS
 
 
 def layers_for(stores: Sequence[Store], policy: Policy, book: Book) -> list[Layer]:

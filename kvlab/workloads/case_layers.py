@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from kvlab.shape import KINDS, WHOLE_STATE, LayerGroup, Shape
+from kvlab.shape import KINDS, LayerGroup, Shape, unit_groups
 from kvlab.units import GIB
 from kvlab.workloads.case_fields import Fields
 
@@ -87,23 +87,12 @@ def _prices(layers: Fields, numbers: dict[str, int]) -> dict[str, dict[str, Any]
 def _from_list(case: Fields, kinds: list[Any], name: str) -> Shape:
     units = Fields(f"{case.where}, units", case.data.get("units", {}), _UNIT_KEYS)
     per_token, per_state = units.count("bytes_per_kv_token", 1), units.count("bytes_per_state", 1)
-    places: dict[str, list[int]] = {}
-    for index, kind in enumerate(kinds):
+    for kind in kinds:
         if kind not in KINDS:
             raise case.bad("layers", f"{kind!r} is no layer kind; the kinds are {', '.join(KINDS)}")
-        places.setdefault(kind, []).append(index)
-    if not places:
+    if not kinds:
         raise case.bad("layers", "a model has at least one layer")
-    groups = tuple(
-        LayerGroup(
-            kind=kind,
-            layers=tuple(layers),
-            bytes_per_token=per_token * len(layers) if kind in ("kv", "draft_kv") else 0,
-            state_bytes=per_state * len(layers) if kind in WHOLE_STATE else 0,
-        )
-        for kind, layers in places.items()
-    )
-    return Shape(name=name, groups=groups, look_ahead=_look_ahead(case))
+    return Shape(name=name, groups=unit_groups(kinds, per_token, per_state), look_ahead=_look_ahead(case))
 
 
 def _look_ahead(fields: Fields) -> int:

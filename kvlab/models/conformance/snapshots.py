@@ -10,9 +10,8 @@ from typing import Any, cast
 import mlx.core as mx
 
 from kvlab.layers import mlx_store
-from kvlab.layers.kinds import KV_KINDS
 from kvlab.layers.storage import KVStore, StateStore
-from kvlab.shape import Shape
+from kvlab.shape import KV_KINDS, Shape
 
 
 @dataclass(frozen=True, slots=True)

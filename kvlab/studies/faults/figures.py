@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from kvlab.recording import Recording
+from kvlab.shape import KV_KINDS
 
 Read = Callable[[Recording], dict[str, Any]]
 """Reads figures from a recording."""
@@ -53,7 +54,7 @@ def off_edge(recording: Recording) -> dict[str, Any]:
     """Read the KV snapshots that do not cover their node's edge at the end of the run."""
     end = recording.at(int(recording.events.item(-1, "seq")))
     edges = {node: (start, stop) for node, start, stop in end.nodes.select("node", "start", "end").iter_rows()}
-    spans = end.spans.filter(pl.col("layer").is_in(["kv", "draft_kv"]) & pl.col("node").is_not_null())
+    spans = end.spans.filter(pl.col("layer").is_in(KV_KINDS) & pl.col("node").is_not_null())
     found = [
         {"node": list(edges[node]), "snapshot": [start, stop]}
         for node, start, stop in spans.select("node", "start", "end").iter_rows()

@@ -33,7 +33,7 @@ def other_chunks() -> Shown:
 
 def pool_after_load() -> Shown:
     """Show what the allocator's pool holds right after a load that turned its weights into another number type, and after the first request."""
-    from kvlab.lab.load_transform import transformed_at_load
+    from kvlab.studies.faults.arrays.load import transformed_at_load
 
     entry = CATALOGUE["F-08"]
     policies = [Policy().replace(clear_pool_after_load=value) for value in (entry.fault, entry.cure)]

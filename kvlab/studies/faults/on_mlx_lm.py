@@ -28,7 +28,7 @@ OWN, TRIE = "mlx-lm's LRUPromptCache beside kvlab's trie", "the trie"
 
 def slices() -> Shown:
     """Show which copies of 128 slots of 4,096 keep the whole buffer alive."""
-    from kvlab.lab.mlx_slices import kept_by_copies
+    from kvlab.studies.faults.arrays.slices import kept_by_copies
 
     found = kept_by_copies(CAPACITY, START, END)
     kept = {way: {"slice_bytes": found[way][0], "kept_alive_bytes": found[way][1]} for way in ("slice", "mx.array(slice)")}
@@ -38,7 +38,7 @@ def slices() -> Shown:
 
 def metadata() -> Shown:
     """Show the graph of a batch's metadata after 256 decode steps, as installed and evaluated at each step."""
-    from kvlab.lab.mlx_lm_batch_state import metadata_graph
+    from kvlab.studies.faults.arrays.batch_state import metadata_graph
 
     arms: list[Figures] = []
     for evaluated in (False, True):
@@ -49,7 +49,7 @@ def metadata() -> Shown:
 
 def deep_copies() -> Shown:
     """Show what the first append after a hit costs."""
-    from kvlab.lab.mlx_lm_prompt_cache import bytes_of_the_first_append
+    from kvlab.studies.faults.arrays.prompt_cache import bytes_of_the_first_append
 
     entry, hit, append = bytes_of_the_first_append(ENTRY_TOKENS)
     prompt = tuple(range(ENTRY_TOKENS))
@@ -68,7 +68,7 @@ def deep_copies() -> Shown:
 
 def insertion_order() -> Shown:
     """Show which of two entries goes when a third one comes, the older having been used last."""
-    from kvlab.lab.mlx_lm_prompt_cache import evicted_although_just_used
+    from kvlab.studies.faults.arrays.prompt_cache import evicted_although_just_used
 
     first, second, third = [1, 2, 3], [4, 5, 6], [7, 8, 9]
     cached = _cached_by_the_trie([first, second, [*first, 9], third, [*first, 9, 9]], Policy(budget_bytes=7, capture_before_end=1))
@@ -83,7 +83,7 @@ def insertion_order() -> Shown:
 
 def quadratic_search() -> Shown:
     """Show how many tokens a search copies, for a tail and for one twice as long."""
-    from kvlab.lab.mlx_lm_prompt_cache import numbers_copied_by_a_search
+    from kvlab.studies.faults.arrays.prompt_cache import numbers_copied_by_a_search
 
     copied = [numbers_copied_by_a_search(tail) for tail in TAILS]
     return _shown(
@@ -98,7 +98,7 @@ def quadratic_search() -> Shown:
 
 def one_token_prefix() -> Shown:
     """Show what is left to evaluate after a stored prefix of one token, on a layer that cannot be cut back."""
-    from kvlab.lab.mlx_lm_prompt_cache import left_to_evaluate
+    from kvlab.studies.faults.arrays.prompt_cache import left_to_evaluate
 
     prompt = [1, 2, 3]
     roomy = Policy(budget_bytes=10**6, capture_before_end=1)
@@ -114,7 +114,7 @@ def one_token_prefix() -> Shown:
 
 def exact_hit() -> Shown:
     """Show what is left to evaluate of a prompt that is stored whole."""
-    from kvlab.lab.mlx_lm_prompt_cache import left_to_evaluate
+    from kvlab.studies.faults.arrays.prompt_cache import left_to_evaluate
 
     prompt = [1, 2, 3]
     cached = _cached_by_the_trie([[*prompt, 4], prompt], Policy(budget_bytes=10**6))
