@@ -49,6 +49,11 @@ def _out(args: argparse.Namespace) -> str | None:
     return args.out
 
 
+def call_sites(parser: argparse.ArgumentParser) -> None:
+    """Add --call-sites."""
+    parser.add_argument("--call-sites", action="store_true", help="record which Python code asked for each piece of bytes; no path of this machine is told")
+
+
 def as_json(parser: argparse.ArgumentParser) -> None:
     """Add --json."""
     parser.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")

@@ -31,6 +31,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept-licence", action="store_true", help="accept the licence of an opt-in model")
     arguments.policy(parser)
     arguments.out(parser)
+    arguments.call_sites(parser)
     arguments.as_json(parser)
 
 
@@ -50,6 +51,7 @@ def run(args: Arguments) -> int:
     policy = chosen_policy(lab.policy, workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
     if not args.json and fit.share is not None:
         print(fit_words(fit, policy))
-    recording = lab.run(workload, policy, store_text=args.store_text, out=args.out, progress=arguments.shows_progress(args))
+    progress = arguments.shows_progress(args)
+    recording = lab.run(workload, policy, store_text=args.store_text, out=args.out, progress=progress, call_sites=args.call_sites)
     print_result(recording, as_json=args.json)
     return 0

@@ -32,6 +32,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     add_scale(parser, "without it, the published sizes")
     arguments.policy(parser)
     arguments.out(parser)
+    arguments.call_sites(parser)
     arguments.as_json(parser)
 
 
@@ -48,6 +49,7 @@ def run(args: Arguments) -> int:
     policy = chosen_policy(twin.policy, workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
     # only a checked run can tell whether an answer is right
     check = workload.question == "is_the_answer_right"
-    recording = twin.run(workload, policy, store_text=args.store_text, out=args.out, progress=arguments.shows_progress(args), check=check)
+    progress = arguments.shows_progress(args)
+    recording = twin.run(workload, policy, store_text=args.store_text, out=args.out, progress=progress, check=check, call_sites=args.call_sites)
     print_result(recording, as_json=args.json, expected=expected_of(workload, args))
     return 0
