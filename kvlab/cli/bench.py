@@ -9,6 +9,7 @@ from typing import Any
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
+from kvlab.studies.bench_words import unsaid
 
 NAME = "bench"
 ABOUT = "speed and bytes, side by side with peers, each under its bar"
@@ -60,7 +61,7 @@ def run(args: Arguments) -> int:
 def _measured(bench: Bench, args: Arguments) -> dict[str, Any]:
     study = importlib.import_module(f"kvlab.studies.{bench.module}")
     given = {"model": args.model} if bench.takes_model else {}
-    seen = study.measure(**given, rounds=bench.rounds if args.rounds is None else args.rounds, say=None if args.json else print)
+    seen = study.measure(**given, rounds=bench.rounds if args.rounds is None else args.rounds, say=unsaid if args.json else print)
     if not args.json:
         print(study.as_text(seen))
     return dict(seen.to_dict())

@@ -9,13 +9,13 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kvlab.errors import BadValue, NotAvailable
+from kvlab.errors import NotAvailable
 from kvlab.recording import computer
+from kvlab.studies.bench_words import Say, machine_words, require_rounds, unsaid
 from kvlab.studies.synthetic_log import MIXES, write_log
 from kvlab.units import binary
 from kvlab.views import text_table
@@ -28,8 +28,6 @@ BAR_MB_S = {"trace": 50.0}
 
 BAR_BYTES = 500 * 10**6
 """The most bytes that the importer's process may hold."""
-
-Say = Callable[[str], None]
 
 _READ = """
 import json, resource, sys, time
@@ -111,15 +109,14 @@ class Bench:
         return {"bench": "import", "rows": [row.to_dict() for row in self.rows], "passed": self.passed, "machine": self.machine}
 
 
-def measure(rounds: int = 1, say: Say | None = None, size: int = SIZE) -> Bench:
+def measure(rounds: int = 1, say: Say = unsaid, size: int = SIZE) -> Bench:
     """Write each log into a temporary folder, read it `rounds` times, and take the fastest time and the highest peak.
 
     Raises:
         BadValue: `rounds` is below 1.
         NotAvailable: a log cannot be read here; the reading process says why.
     """
-    if rounds < 1:
-        raise BadValue(what=f"{rounds} rounds measure nothing", why="each log is read at least once", hint="use 1")
+    require_rounds(rounds, 1)
     rows: list[Row] = []
     for mix in MIXES:
         with tempfile.TemporaryDirectory(prefix="kvlab-bench-") as folder:
@@ -129,8 +126,7 @@ def measure(rounds: int = 1, say: Say | None = None, size: int = SIZE) -> Bench:
             best = min(seen, key=lambda one: one["cpu_seconds"])
             peak = max(one["peak"] for one in seen)
             rows.append(Row(mix, log.stat().st_size, best["lines"], best["requests"], best["events"], best["seconds"], best["cpu_seconds"], peak))
-        if say is not None:
-            say(f"{mix}: {rows[-1].mb_s:,.1f} MB/s of a core, at most {binary(rows[-1].peak)} in the process")
+        say(f"{mix}: {rows[-1].mb_s:,.1f} MB/s of a core, at most {binary(rows[-1].peak)} in the process")
     return Bench(tuple(rows), computer.facts())
 
 
@@ -154,8 +150,7 @@ def as_text(seen: Bench) -> str:
         )
         for row in seen.rows
     ]
-    machine = ", ".join(f"{name} {value}" for name, value in seen.machine.items())
-    return "\n".join([text_table.columns(titles, rows, left=(0, 11)), f"machine: {machine}"])
+    return "\n".join([text_table.columns(titles, rows, left=(0, 11)), machine_words(seen.machine)])
 
 
 def _read(log: Path, out: Path) -> dict[str, Any]:

@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvlab.cache.victims import Victims
-from kvlab.errors import BadValue
 from kvlab.recording import computer
 from kvlab.studies import index_scenes as scenes
+from kvlab.studies.bench_words import Say, machine_words, require_rounds, unsaid
 from kvlab.studies.index_evictions import watch
 from kvlab.studies.index_scenes import Scene
 from kvlab.trie import to_keys
 from kvlab.views import text_table
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +99,19 @@ class Bench:
         }
 
 
-def measure(rounds: int = 201, sizes: Sizes | None = None, say: Say | None = None) -> Bench:
+def measure(rounds: int = 201, sizes: Sizes | None = None, say: Say = unsaid) -> Bench:
     """Measure every row.
 
     Raises:
         BadValue: `rounds` is below 1.
     """
-    if rounds < 1:
-        raise BadValue(what=f"{rounds} rounds measure nothing", why="each query is asked at least once", hint="use 201")
+    require_rounds(rounds, 201)
     sizes = sizes or Sizes()
     rows: list[Row] = []
     for part in (_bytes, _matches, _doublings, _evictions):
         for row in part(sizes, rounds):
             rows.append(row)
-            if say is not None:
-                say(f"{row.name}: {_figure(row.ours)} {row.unit}")
+            say(f"{row.name}: {_figure(row.ours)} {row.unit}")
     machine = computer.facts() | {name: computer.version_of(name) for name in ("numpy", "mlx-lm")}
     return Bench(tuple(rows), rounds, machine)
 
@@ -127,8 +123,7 @@ def as_text(seen: Bench) -> str:
         (row.name, _figure(row.ours), _figure(row.peer), _figure(row.bar), row.unit, "" if row.bar is None else "passed" if row.passed else "OVER ITS BAR")
         for row in seen.rows
     ]
-    machine = ", ".join(f"{name} {value}" for name, value in seen.machine.items())
-    return "\n".join([text_table.columns(titles, rows, left=(0, 4, 5)), f"medians of {seen.rounds} (mlx-lm: fewer); machine: {machine}"])
+    return "\n".join([text_table.columns(titles, rows, left=(0, 4, 5)), f"medians of {seen.rounds} (mlx-lm: fewer); {machine_words(seen.machine)}"])
 
 
 def _bytes(sizes: Sizes, rounds: int) -> Iterator[Row]:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvlab.errors import BadValue
 from kvlab.recording import computer
+from kvlab.studies.bench_words import Say, machine_words, require_rounds, unsaid
 from kvlab.views import text_table
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.questions import QUESTIONS
@@ -27,8 +27,6 @@ PROMPT_TOKENS = 512
 NEW_TOKENS = 64
 BAR = 0.95
 """The share of mlx-lm's speed below which the bench fails."""
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +85,13 @@ class Bench:
         }
 
 
-def measure(model: str = "smollm2", rounds: int = 5, say: Say | None = None) -> Bench:
+def measure(model: str = "smollm2", rounds: int = 5, say: Say = unsaid) -> Bench:
     """Measure both sides in turn.
 
     Raises:
         BadValue: `rounds` is below 1, or the model is unknown.
     """
-    if rounds < 1:
-        raise BadValue(what=f"--rounds {rounds} measures nothing", why="each side runs at least once", hint="use 5")
+    require_rounds(rounds, 5)
     loaded, lab = _open(model)
     tokens = _prompt(loaded)
     ours = _Ours(lab, tokens)
@@ -107,21 +104,19 @@ def measure(model: str = "smollm2", rounds: int = 5, say: Say | None = None) -> 
         # each side goes first every other round, so that neither always finds the other's warmth
         for taken, side in sides if number % 2 == 0 else sides[::-1]:
             taken.append(_seconds(side))
-        if say is not None:
-            say(f"round {number + 1}: kvlab {seconds[0][-1]:.2f} s, mlx_lm {seconds[1][-1]:.2f} s")
+        say(f"round {number + 1}: kvlab {seconds[0][-1]:.2f} s, mlx_lm {seconds[1][-1]:.2f} s")
     return Bench(Speed(tuple(seconds[0])), Speed(tuple(seconds[1])), model, lab.policy.prefill_chunk, _machine(lab))
 
 
 def as_text(seen: Bench) -> str:
     """Return the measurement as a small table for a terminal."""
-    machine = ", ".join(f"{name} {value}" for name, value in seen.machine.items())
     sides = (("kvlab, instruments on", seen.kvlab), ("mlx_lm.stream_generate", seen.mlx_lm))
     rows = [(name, f"{speed.median_s:.2f}", f"{speed.tokens_per_s:.1f}") for name, speed in sides]
     lines = [
         f"{PROMPT_TOKENS} prompt + {NEW_TOKENS} new tokens, {seen.model}, prefill chunk {seen.prefill_chunk}, median of {len(seen.kvlab.seconds)}",
         text_table.columns(("", "seconds", "tokens/s"), rows),
         f"ratio {seen.ratio:.3f} ({'at or above' if seen.is_fast_enough else 'BELOW'} the bar of {BAR})",
-        f"machine: {machine}",
+        machine_words(seen.machine),
     ]
     return "\n".join(lines)
 

@@ -13,12 +13,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kvlab.errors import BadValue
 from kvlab.recording import computer
+from kvlab.studies.bench_words import Say, require_rounds, unsaid
 from kvlab.units import GB
 from kvlab.views import text_table
 
@@ -33,8 +32,6 @@ CHAT_S, TRACE_S = 1.0, 60.0
 
 RSS_BYTES = 1 * GB
 """Resident bytes of the process stay below this."""
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +93,13 @@ class TwinBench:
         return all(run.passed for run in self.runs)
 
 
-def measure(*, rounds: int = 1, say: Say | None = None) -> TwinBench:
+def measure(*, rounds: int = 1, say: Say = unsaid) -> TwinBench:
     """Run both workloads `rounds` times each.
 
     Raises:
         BadValue: fewer than one round.
     """
-    if rounds < 1:
-        raise BadValue(what=f"{rounds} rounds were asked", why="a median needs at least one", hint="give --rounds 1 or more")
+    require_rounds(rounds, 1)
     runs: list[Timed] = []
     for name, bar in ((CHAT, CHAT_S), (TRACE, TRACE_S)):
         told = [_in_its_own_process(name) for _ in range(rounds)]
@@ -118,8 +114,7 @@ def measure(*, rounds: int = 1, say: Say | None = None) -> TwinBench:
                 bar,
             )
         )
-        if say is not None:
-            say(f"{name}: {statistics.median(runs[-1].seconds):.2f} s")
+        say(f"{name}: {statistics.median(runs[-1].seconds):.2f} s")
     return TwinBench(tuple(runs), computer.facts())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from kvlab.events import (
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recording
 from kvlab.shape import LayerGroup, Shape
+from kvlab.studies.bench_words import Say, require_rounds, unsaid
 from kvlab.views import text_table
 
 SMALL, LARGE = 2_000, 20_000
@@ -90,16 +91,17 @@ class Measured:
         return {"bench": "views", "rounds": self.rounds, "passed": self.passed, "rows": rows, "bytes_while_scrubbing": self.sent_bytes}
 
 
-def measure(rounds: int = 30, say: Callable[[str], None] | None = None) -> Measured:
+def measure(rounds: int = 30, say: Say = unsaid) -> Measured:
     """Open JupyterLab, draw both tries and measure.
 
     Raises:
+        BadValue: `rounds` is below 1.
         NotAvailable: there is no Chromium or no Playwright.
     """
+    require_rounds(rounds, 30)
     from kvlab.studies.bench_views_lab import times_in_jupyterlab
 
-    if say is not None:
-        say(f"{rounds} rounds in JupyterLab in headless Chromium; this takes about a minute")
+    say(f"{rounds} rounds in JupyterLab in headless Chromium; this takes about a minute")
     with tempfile.TemporaryDirectory() as folder:
         times, sent = times_in_jupyterlab(Path(folder), rounds)
     return Measured(rounds, times, sent)

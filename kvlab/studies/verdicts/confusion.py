@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from kvlab.diagnose import Finding
 from kvlab.diagnose.outside import judged
 from kvlab.diagnose.outside.judged import SURE
-from kvlab.errors import BadValue
+from kvlab.studies.bench_words import Say, require_rounds, unsaid
 from kvlab.studies.verdicts.series import Sample, sample
 from kvlab.views import text_table
-
-Say = Callable[[str], None]
 
 EACH = 200
 """Series of each kind."""
@@ -67,19 +64,17 @@ class Confusion:
         return {"bench": "verdicts", "rows": rows, "wrong": sum(not one.is_right for one in self.judgements), "passed": self.passed}
 
 
-def measure(rounds: int = EACH, seed: int = 0, say: Say | None = None) -> Confusion:
+def measure(rounds: int = EACH, seed: int = 0, say: Say = unsaid) -> Confusion:
     """Judge `rounds` lawful and `rounds` leaking series.
 
     Raises:
         BadValue: `rounds` is below 1.
     """
-    if rounds < 1:
-        raise BadValue(what=f"--rounds {rounds} judges nothing", why="each kind needs a series", hint=f"use {EACH}")
+    require_rounds(rounds, EACH)
     judgements: list[Judgement] = []
     for leaking in (False, True):
         judgements += [_judged(sample(seed + 2 * number + leaking, leaking=leaking)) for number in range(rounds)]
-        if say is not None:
-            say(f"{rounds} {'leaking' if leaking else 'lawful'} series judged")
+        say(f"{rounds} {'leaking' if leaking else 'lawful'} series judged")
     return Confusion(tuple(judgements))
 
 
