@@ -1,7 +1,7 @@
 """The parts of what a model takes, at a recording's last reading, from whatever was read: the cache's own owners, the server, the process, tools.
 
-Each is in bytes; what was not read is missing. `heap` and `mapped` are a tool's categories, else heap = footprint - (active + pool), else
-footprint - listed size.
+Each is in bytes; what was not read is missing. `heap` and `mapped` are a tool's categories, else heap = footprint - (active + pool), with what
+others had in use in the same process when the weights were loaded, else footprint - listed size.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from kvlab.diagnose.outside.series_seen import DIFFERENCE, TOLD_BY_SERVER, figures_of
+from kvlab.events import Loaded
 from kvlab.recording import Recording
 
 DIRTY = "dirty"
@@ -50,7 +51,7 @@ def parts(recording: Recording) -> Parts:
     found |= _categories(recording)
     derived: list[str] = []
     if "heap" not in found and "footprint" in found:
-        beside = found["active"] + found.get("pool", 0) if "active" in found else found.get("size")
+        beside = found["active"] + found.get("pool", 0) + _of_others(recording) if "active" in found else found.get("size")
         if beside is not None:
             found["heap"] = found["footprint"] - beside
             derived.append("heap")
@@ -74,6 +75,12 @@ def _owners(recording: Recording) -> dict[str, int]:
         if "active" not in found:
             found["active"] = int(row["retained"])
     return found
+
+
+def _of_others(recording: Recording) -> int:
+    """Return the bytes that others had in use of a run's own process (another model, a user's arrays), which `active` leaves out."""
+    loaded = recording.events.filter(pl.col("kind") == Loaded.kind).get_column("outside").drop_nulls()
+    return int(loaded[-1]) if len(loaded) else 0
 
 
 def _allocator(recording: Recording, name: str) -> int | None:

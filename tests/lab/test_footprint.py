@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mlx.core as mx
 import polars as pl
 import psutil
 import pytest
@@ -13,6 +14,7 @@ from kvlab.lab.lab import Lab
 from kvlab.models.tiny import random_llama
 from kvlab.policy import Policy
 from kvlab.recording import Recording
+from kvlab.units import MIB
 from kvlab.workloads import Request, Workload
 
 SHORT = Policy(prefill_chunk=8, capture_grid=16)
@@ -46,7 +48,17 @@ def test_who_holds_it_tells_the_process_own_bytes_apart(real: Recording) -> None
     found = next(one for one in kvlab.diagnose(real).findings if one.question == "who_holds_it")
     assert found.numbers["footprint_bytes"] == real.requests["footprint"][-1]
     last = real.requests.row(-1, named=True)
-    assert found.numbers["heap_bytes"] == last["footprint"] - last["active"] - last["pool"]
+    (outside,) = real.events.filter(pl.col("kind") == "loaded")["outside"]
+    assert found.numbers["heap_bytes"] == last["footprint"] - last["active"] - last["pool"] - outside
+
+
+def test_arrays_of_others_in_the_same_process_are_not_its_heap() -> None:
+    others = mx.ones((64, MIB), dtype=mx.uint8)
+    mx.eval(others)
+    recording = run_of(Lab(random_llama(), SHORT))
+    found = next(one for one in kvlab.diagnose(recording).findings if one.question == "who_holds_it")
+    last = recording.requests.row(-1, named=True)
+    assert found.numbers["heap_bytes"] <= last["footprint"] - last["active"] - last["pool"] - others.nbytes
 
 
 def test_bytes_are_told_as_the_system_told_them(monkeypatch: pytest.MonkeyPatch) -> None:
