@@ -6,6 +6,8 @@ spellings of the prefix cache's records: `kv cache` up to v0.31.2, `prefix cache
 
 from __future__ import annotations
 
+from kvlab.importers.told_values import PREDICTION, WARNING
+
 READ: dict[str, str] = {
     "cache hit": "hit",
     "cache miss": "hit",
@@ -37,6 +39,8 @@ READ: dict[str, str] = {
     "triggering expiration for failed load": "load_failed",
     "system memory": "system",
     "Listening on ": "listening",
+    WARNING: "told_warning",
+    PREDICTION: "told_prediction",
 }
 """Messages (or how they begin) whose figures are read, with the method that reads them."""
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from kvlab.cache.paging import FREE_ALL
 from kvlab.importers import ollama_values as values
+from kvlab.importers import told_values
+from kvlab.importers.dump_lines import DumpReader, Labels, told_of
 from kvlab.importers.ollama_requests import Requests
 from kvlab.importers.ollama_runners import Runners
 from kvlab.importers.ollama_values import size
-from kvlab.importers.rows import Rows
+from kvlab.importers.rows import READING, Rows
 from kvlab.importers.stamps import Clock
-from kvlab.importers.trie_dump import Dumped, DumpReader
+from kvlab.importers.told_values import told
+from kvlab.recording.readings import PREDICTED
 
 
 class Records:
@@ -36,6 +39,7 @@ class Records:
         self.contradicts = False
         self.dump: DumpReader | None = None
         self._told_nodes: int | None = None
+        self._labels = Labels()
 
     def stamp(self, line: bytes, at: int) -> None:
         """Move to the moment that a record names."""
@@ -65,7 +69,7 @@ class Records:
         if cached + left != total or max(matched, cached) > total:
             self.contradicts = True
         else:
-            self.requests.began(total, matched, cached, left)
+            self.requests.began(total, matched, cached, left, told(line))
         return True
 
     def progress(self, line: bytes, at: int) -> bool:
@@ -115,7 +119,7 @@ class Records:
         """A restore that was refused: all layers were freed."""
         found = values.OFFSET.search(line, at)
         if found is not None:
-            self.requests.around("warned", f"{FREE_ALL} (offset {int(found[1])})")
+            self.requests.around("warned", told_values.words(told(line), "message") or f"{FREE_ALL} (offset {int(found[1])})")
         return found is not None
 
     def evict_leaf(self, line: bytes, at: int) -> bool:
@@ -138,7 +142,7 @@ class Records:
         found = values.TOTALS.search(line, at)
         if found is not None:
             self._told_nodes = int(found[4])
-            self.requests.held(stored=int(found[1]), size=size(found[2]), counted=size(found[3]), nodes=self._told_nodes)
+            self.requests.held(stored=int(found[1]), size=size(found[2]), counted=size(found[3]), nodes=self._told_nodes, told=told(line))
         return found is not None
 
     def tensors(self, line: bytes, at: int) -> bool:
@@ -150,32 +154,37 @@ class Records:
 
     def dump_begins(self, line: bytes, at: int) -> bool:
         """The root of a dump."""
-        root = _node(line, at)
-        if root is not None and root.start == root.end == 0:
-            self.dump = DumpReader(root)
+        record, told = told_of(line, at)
+        root = self._labels.read(record, at)
+        if root is not None and root[1] == root[2] == 0:
+            self.dump = DumpReader((0, *root[1:]), told)
             return True
         return False
 
     def dump_node(self, line: bytes, at: int) -> bool:
         """A node of a dump; return whether it fits."""
         dump = self.dump
-        # an open quote says that the rest stands in the next line
-        if dump is None or line[-1:] != b'"':
+        if dump is None:
             return False
-        node = _node(line, at)
-        # two spaces and four letters a level before the edge, a quote before them
-        return node is not None and dump.add((line.find(b"[", at) - at - 3) // 4, node)
+        # an open quote says that the rest stands in the next line
+        if line[-1:] == b'"':
+            row = self._labels.read(line, at)
+            return row is not None and dump.add(row)
+        record, told = told_of(line, at)
+        row = self._labels.read(record, at) if record is not line else None
+        return row is not None and dump.add(row, told)
 
     def end_dump(self) -> None:
         """The dump that is being read has ended: write what changed."""
         dump, self.dump = self.dump, None
         if dump is not None:
             # whether the root is among the nodes told is not the same in all releases
-            whole = not (dump.broken or dump.left_out) and self._told_nodes in (None, dump.nodes, dump.nodes - 1)
+            count = len(dump.rows)
+            whole = not (dump.broken or dump.left_out) and self._told_nodes in (None, count, count - 1)
             if not whole:
-                self._rows.add("warned", f"a trie dump lists {dump.nodes} of {self._told_nodes or dump.nodes + dump.left_out + dump.broken} nodes")
+                self._rows.add("warned", f"a trie dump lists {count} of {self._told_nodes or count + dump.left_out + dump.broken} nodes")
             self.requests.settle()
-            self.runners.dumped(dump.root, whole=whole, matched=self.requests.matched)
+            self.runners.dumped(dump, whole=whole, matched=self.requests.matched)
             self._told_nodes = None
 
     def peak(self, line: bytes, at: int) -> bool:
@@ -183,8 +192,23 @@ class Records:
         found = values.SIZE.search(line, at)
         peak = size(found[1] or found[2]) if found is not None else None
         if peak is not None:
-            self.requests.peaked(peak)
+            self.requests.peaked(peak, told(line))
         return peak is not None
+
+    def told_warning(self, line: bytes, at: int) -> bool:
+        """A warning of a run of ours."""
+        del at
+        message = told_values.words(told(line), "message")
+        if message is not None:
+            self.requests.around("warned", message)
+        return message is not None
+
+    def told_prediction(self, line: bytes, at: int) -> bool:
+        """What the twin holds after the last request of a run of ours."""
+        del at
+        values_ = told(line)
+        self._rows.add_to(self._rows.requests, "bytes_told", (PREDICTED, "close", *(told_values.count(values_, name) for name in READING)))
+        return True
 
     def terminated(self, line: bytes, at: int) -> bool:
         """A request was cut short."""
@@ -273,16 +297,3 @@ class Records:
         if found is not None:
             self.version = self.version or found[1].decode()
         return True
-
-
-def _node(line: bytes, at: int) -> Dumped | None:
-    found = values.NODE.search(line, at)
-    if found is None:
-        return None
-    start, end, tokens, counted, flags = found.groups()
-    first, last = int(start), int(end)
-    if last - first != int(tokens):
-        return None
-    told = flags or b""
-    counts = (size(counted) or 0) if counted else 0
-    return Dumped(first, last, counts, user=b"user" in told, snap=b"snap" in told, active=b"active" in told)

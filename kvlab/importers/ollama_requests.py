@@ -8,12 +8,14 @@ prefill and decode are those between the log's lines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kvlab.cache.paging import FREE_ALL
 from kvlab.cache.reuse import reason_for
-from kvlab.importers.rows import Rows
+from kvlab.importers import told_values
+from kvlab.importers.rows import READING, Rows
+from kvlab.importers.told_values import Told
 
 MOST_WAITING = 10_000
 """Rows that wait for the request they belong to; beyond that they belong to the running one."""
@@ -38,6 +40,7 @@ class _Running:
     nodes: int | None = None
     active: int | None = None
     pool: int | None = None
+    told: told_values.Told = field(default_factory=dict[str, str])
 
 
 class Requests:
@@ -55,12 +58,12 @@ class Requests:
         """How far the running request matched; None when not known."""
         return self._now.matched
 
-    def began(self, total: int, matched: int, cached: int, left: int) -> None:
-        """A `cache hit` or `cache miss`: the next request has been matched."""
+    def began(self, total: int, matched: int, cached: int, left: int, told: Told) -> None:
+        """A `cache hit` or `cache miss`: the next request has been matched. What a log of ours tells besides goes before what follows from the figures."""
         if self._now.open:
             self._end(None)
         rows = self._rows
-        rows.began("", total)
+        rows.began(told_values.words(told, "label") or "", total)
         self._now = _Running(open=True, tokens=total, matched=matched, cached=cached, left=left, began=rows.t)
         refused = any(kind == "warned" and values[0].startswith(FREE_ALL) for _, kind, values in self._waiting)
         self.settle(its_end=False)
@@ -70,6 +73,8 @@ class Requests:
             reason, _ = reason_for(matched, cached, total, "", gone=False)
             # which layer it was a log does not tell
             layer = None if reason == "reuse_limited_by_restore_point" else ""
+        if "reason" in told:
+            reason, layer = told_values.words(told, "reason"), told_values.words(told, "layer")
         rows.add("matched", total, matched, cached, left, reason, layer)
 
     def around(self, kind: str, *values: Any) -> None:
@@ -94,10 +99,11 @@ class Requests:
         self._now.done, self._now.prefilled = processed, rows.t
         return True
 
-    def held(self, *, stored: int, size: int | None, counted: int | None, nodes: int) -> None:
+    def held(self, *, stored: int, size: int | None, counted: int | None, nodes: int, told: Told) -> None:
         """The dump at a request's end tells tokens stored, logical bytes of the live buffers, bytes counted, and nodes."""
         self.settle()
         self._now.stored, self._now.size, self._now.counted, self._now.nodes = stored, size, counted, nodes
+        self._now.told = told
 
     def allocated(self, active: int | None, pool: int | None = None) -> None:
         """The allocator's bytes at a request's end."""
@@ -109,11 +115,11 @@ class Requests:
         self.settle()
         self._now.cancelled = self._now.open
 
-    def peaked(self, peak: int | None) -> None:
+    def peaked(self, peak: int | None, told: Told) -> None:
         """A `peak memory`: the running request has ended. Of a request that began before the log only the figure is kept."""
         self.settle()
         if self._now.open:
-            self._end(peak)
+            self._end(peak, told)
         else:
             self._read(peak)
             self._rows.add("observed", "peak", "", peak, None, None, "", None, None, "")
@@ -137,16 +143,24 @@ class Requests:
             self._waiting = []
 
     def _read(self, peak: int | None) -> None:
-        if self._now.counted is not None or self._now.active is not None:
+        told = self._now.told
+        if told:
+            self._rows.add("bytes_told", None, "close", *(told_values.count(told, name) for name in READING))
+        elif self._now.counted is not None or self._now.active is not None:
             self._rows.add("bytes_read", "close", self._now.size, self._now.counted, self._now.pool, self._now.active, peak, self._now.nodes)
 
-    def _end(self, peak: int | None) -> None:
+    def _end(self, peak: int | None, told: Told | None = None) -> None:
         rows = self._rows
         self._read(peak)
         prefilled = self._now.prefilled if self._now.done == self._now.left - 1 else None
         prefill_s = None if prefilled is None else max(0.0, prefilled - self._now.began)
         decode_s = None if prefilled is None or peak is None else max(0.0, rows.t - prefilled)
-        rows.add("request_closed", self._generated(), "cancelled" if self._now.cancelled else None, prefill_s, decode_s, peak, None)
+        if told:
+            whole = [told_values.count(told, name) for name in ("generated", "peak")]
+            took = [told_values.seconds(told, name) for name in ("prefill_s", "decode_s", "ttft_s")]
+            rows.add("request_closed", whole[0], told_values.words(told, "stop"), took[0], took[1], whole[1], took[2])
+        else:
+            rows.add("request_closed", self._generated(), "cancelled" if self._now.cancelled else None, prefill_s, decode_s, peak, None)
         rows.request = 0
         self._now = _Running()
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kvlab.importers.dump_lines import DumpReader, Row
+from kvlab.importers.dump_nodes import Names
 from kvlab.importers.ollama_requests import Requests
 from kvlab.importers.rows import Rows
-from kvlab.importers.trie_dump import Dumped, Names, TrieSeen
+from kvlab.importers.trie_named import TrieNamed
+from kvlab.importers.trie_seen import TrieSeen
 
 MIXED = "several runners were alive at once; records do not name theirs, so requests and tries are told apart by their figures only"
 
@@ -19,7 +22,7 @@ MOST_ALIVE = 64
 
 @dataclass(slots=True, eq=False)
 class _Runner:
-    trie: TrieSeen
+    trie: TrieSeen | TrieNamed
     port: int | None = None
     pid: int | None = None
     model: str = ""
@@ -54,9 +57,14 @@ class Runners:
         if state in ("stopping", "unloaded"):
             self._stopped(pid)
 
-    def dumped(self, root: Dumped, *, whole: bool, matched: int | None) -> None:
+    def dumped(self, dump: DumpReader, *, whole: bool, matched: int | None) -> None:
         """A dump of a trie has been read."""
-        self._whose(root).trie.seen(root, self._rows, whole=whole, matched=matched)
+        runner = self._whose(dump.rows)
+        kind = TrieSeen if dump.told is None else TrieNamed
+        if type(runner.trie) is not kind:
+            runner.trie.gone(self._rows)
+            runner.trie = kind(self._names)
+        runner.trie.seen(dump, self._rows, whole=whole, matched=matched)
 
     def all_gone(self) -> None:
         """The server begins anew: no runner of before is alive."""
@@ -98,17 +106,15 @@ class Runners:
         runner.trie.gone(self._rows)
         self._alive.remove(runner)
 
-    def _whose(self, root: Dumped) -> _Runner:
+    def _whose(self, rows: list[Row]) -> _Runner:
         if not self._alive:
             # the log begins after its runner did
             self._alive.append(_Runner(TrieSeen(self._names)))
         if len(self._alive) == 1:
             return self._alive[0]
-        edges: set[tuple[int, int]] = set()
-        waiting = [root]
-        while waiting:
-            node = waiting.pop()
-            waiting += node.children
-            if node.end:
-                edges.add((node.start, node.end))
-        return max(reversed(self._alive), key=lambda runner: len(edges & runner.trie.edges()))
+        edges = _edges(rows)
+        return max(reversed(self._alive), key=lambda runner: len(edges & _edges(runner.trie.rows)))
+
+
+def _edges(rows: list[Row]) -> set[tuple[int, int]]:
+    return {row[1:3] for row in rows[1:]}

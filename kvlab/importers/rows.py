@@ -5,14 +5,19 @@ Invariants: `seq` counts from 0 without a gap; a value that is not known is None
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, Protocol
 
 import polars as pl
 
+from kvlab.events import BytesRead, Event
 from kvlab.recording import SCHEMA
 
 MOST = 20_000
 """Rows that may wait."""
+
+READING = tuple(item.name for item in fields(BytesRead) if item.name not in {*(one.name for one in fields(Event)), "phase"})
+"""What a whole reading of bytes tells."""
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "loaded": ("weights", "active", "pool"),
@@ -24,9 +29,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "node_removed": ("node",),
     "frontier_moved": ("node",),
     "evicted": ("node", "start", "end", "state", "freed"),
-    "snapshot_taken": ("snapshot", "group", "layer", "start", "end", "state", "counted", "retained"),
+    "snapshot_taken": ("snapshot", "group", "layer", "start", "end", "state", "counted", "retained", "call_site"),
     "snapshot_placed": ("snapshot", "node"),
-    "snapshot_owned": ("snapshot", "counted", "retained"),
+    "snapshot_owned": ("snapshot", "counted", "retained", "call_site"),
     "snapshot_closed": ("snapshot",),
     "paged_in": ("node", "start", "end"),
     "paged_out": ("node", "start", "end"),
@@ -34,6 +39,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "chunk_ran": ("start", "end", "seconds"),
     "warned": ("message",),
     "bytes_read": ("phase", "live_logical", "counted", "pool", "active", "peak", "nodes"),
+    "bytes_told": ("source", "phase", *READING),
     "request_closed": ("generated", "stop", "prefill_s", "decode_s", "peak", "ttft_s"),
     "observed": ("gauge", "label", "observed", "number", "words", "unit", "step", "pid", "at"),
     "listed": ("count", "model", "digest", "context", "label", "at"),
@@ -43,6 +49,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "lines_counted": ("label", "understood", "count", "line"),
 }
 """What an importer tells of each kind of event, in this order; the other fields are not known."""
+
+_KINDS = {"bytes_told": "bytes_read"}
+"""What a kind of row is called as an event, where that differs: a reading that is told whole, and by whom."""
 
 
 class Tables(Protocol):
@@ -114,10 +123,11 @@ class Rows:
         self._waiting = {}
         if tables:
             whole = pl.concat(tables, how="diagonal").sort("seq")
-            self._recorder.write_table(whole.with_columns(pl.lit(self._source).alias("source")))
+            source = pl.lit(self._source).alias("source")
+            self._recorder.write_table(whole.with_columns(pl.col("source").fill_null(source) if "source" in whole.columns else source))
 
 
 def _table(kind: str, rows: list[tuple[Any, ...]]) -> pl.DataFrame:
     names = ("seq", "t", "request", *FIELDS[kind])
     columns = [pl.Series(name, column, dtype=SCHEMA[name]) for name, column in zip(names, zip(*rows, strict=True), strict=True)]
-    return pl.DataFrame(columns).with_columns(pl.lit(kind).alias("kind"))
+    return pl.DataFrame(columns).with_columns(pl.lit(_KINDS.get(kind, kind)).alias("kind"))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kvlab.importers.told_values import ToldNode, ToldSnapshot
 from kvlab.recording.fold_nodes import ROOT, NodeFold
 from kvlab.recording.fold_spans import SpanFold, SpanVersion
 from kvlab.units import binary
 
 Row = dict[str, Any]
+
+_TAKEN = ("group", "layer", "start", "end", "state", "counted", "retained", "call_site")
 
 
 class TrieTold:
@@ -39,11 +42,11 @@ class TrieTold:
         elif kind == "frontier_moved":
             self._frontier = node
         elif kind == "snapshot_taken":
-            spans.taken(SpanVersion(row["snapshot"], seq, state=row["state"], counted=row["counted"]))
+            spans.taken(SpanVersion(row["snapshot"], seq, **{name: row[name] for name in _TAKEN}))
         elif kind == "snapshot_placed":
             spans.placed(seq, row["snapshot"], node)
         elif kind == "snapshot_owned":
-            spans.owned(seq, row["snapshot"], row["counted"], row["retained"])
+            spans.owned(seq, row["snapshot"], row["counted"], row["retained"], row["call_site"])
         elif kind == "snapshot_closed":
             spans.closed(seq, row["snapshot"])
 
@@ -68,18 +71,23 @@ class TrieTold:
         frontier = self._fold.alive.get(self._frontier)
         return (frontier.end or 0) if frontier else 0
 
-    def lines(self) -> Iterator[str]:
-        """Yield the messages of a dump."""
+    def lines(self) -> Iterator[tuple[str, ToldNode]]:
+        """Yield the messages of a dump, and what a log of ours tells of each node besides."""
         below: dict[int, list[int]] = {}
         for version in self._fold.alive.values():
             if version.node != ROOT and version.parent is not None:
                 below.setdefault(version.parent, []).append(version.node)
         sums, active = self._sums(), self._active()
-        yield f"cache trie: {self._label(ROOT, sums, active)}"
+        held: dict[int, list[ToldSnapshot]] = {}
+        for span in self._spans.alive.values():
+            if span.node is not None:
+                told = ToldSnapshot(span.snapshot, span.group, span.layer, span.start, span.end, span.state, span.counted, span.retained, span.call_site)
+                held.setdefault(span.node, []).append(told)
+        yield f"cache trie: {self._label(ROOT, sums, active)}", ToldNode(ROOT, tuple(held.get(ROOT, ())))
         waiting = [(node, "", place == 0) for place, node in enumerate(reversed(below.get(ROOT, ())))]
         while waiting:
             node, indent, is_last = waiting.pop()
-            yield f"  {indent}{'`-- ' if is_last else '|-- '}{self._label(node, sums, active)}"
+            yield f"  {indent}{'`-- ' if is_last else '|-- '}{self._label(node, sums, active)}", ToldNode(node, tuple(held.get(node, ())))
             deeper = indent + ("    " if is_last else "|   ")
             waiting += [(child, deeper, place == 0) for place, child in enumerate(reversed(below.get(node, ())))]
 

@@ -1,9 +1,10 @@
 """A recording of ours as a log in the shape of Ollama's at level TRACE: for tools that read such logs, and to hold the importer against known runs.
 
-What such a log can carry, and so comes back: of a request tokens, matched, cached, left, generated, that it was cancelled, its peak, bytes
-counted, nodes and active bytes; captures, evictions, page ins and page outs; the trie and the sum of each node's snapshots as they stand at every
-request's end. What it cannot: labels and texts, why a reply stopped, which layer limited a restore or that a branch was evicted, bytes retained, what
-lives and dies within one request. Sizes have two decimals of their binary unit, times three of a second.
+What Ollama's format carries: of a request tokens, matched, cached, left, generated, that it was cancelled, its peak, bytes counted, nodes and active bytes;
+captures, evictions, page ins and page outs; the trie and the sum of each node's snapshots as they stand at every request's end. Sizes have two decimals of
+their binary unit, times three of a second. What it has no word for stands in attributes of our own (`told_values`), which readers of such logs skip:
+with them the tables `requests`, `nodes` and `spans` come back whole, as they stand at every request's end. Not carried are answers (`text`): a
+server's log holds none. What lives and dies within one request leaves no trace in the dumps.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 
 from kvlab.cache.paging import FREE_ALL
 from kvlab.errors import UnreadableInput
+from kvlab.importers.rows import READING
+from kvlab.importers.told_values import PREDICTION, WARNING, attributes, node_attributes
 from kvlab.importers.trie_told import TrieTold
 from kvlab.recording import Recording
 from kvlab.recording.readings import PREDICTED
@@ -26,8 +29,8 @@ PORT = 60000
 Row = dict[str, Any]
 
 
-def write_ollama_log(recording: Recording, path: str | Path) -> Path:
-    """Write a recording as a log; return its absolute path.
+def write_ollama_log(recording: Recording, path: str | Path, *, plain: bool = False) -> Path:
+    """Write a recording as a log; return its absolute path. A `plain` one has nothing but what Ollama's own have.
 
     Raises:
         UnreadableInput: the file cannot be written.
@@ -35,15 +38,15 @@ def write_ollama_log(recording: Recording, path: str | Path) -> Path:
     out = Path(path).expanduser().resolve()
     try:
         with out.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(line + "\n" for line in ollama_log_lines(recording))
+            file.writelines(line + "\n" for line in ollama_log_lines(recording, plain=plain))
     except OSError as error:
         raise UnreadableInput(f"{str(out)!r} cannot be written", (error.strerror or str(error)).lower(), "choose a folder that you may write to") from None
     return out
 
 
-def ollama_log_lines(recording: Recording) -> Iterator[str]:
-    """Yield the lines of a recording as a log."""
-    writer = _Writer(recording)
+def ollama_log_lines(recording: Recording, *, plain: bool = False) -> Iterator[str]:
+    """Yield the lines of a recording as a log; those of a `plain` one have nothing but what Ollama's own have."""
+    writer = _Writer(recording, plain=plain)
     yield writer.line(0.0, "INFO", "client.go", "starting mlx runner subprocess", f"model={_quoted(recording.manifest.model or 'unknown')} port={PORT}")
     yield writer.line(0.0, "INFO", "client.go", "mlx runner is ready", f"port={PORT}")
     for row in recording.events.iter_rows(named=True):
@@ -53,7 +56,8 @@ def ollama_log_lines(recording: Recording) -> Iterator[str]:
 class _Writer:
     """Turns events into lines, one after another."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, *, plain: bool) -> None:
+        self._plain = plain
         try:
             self._base = datetime.fromisoformat(recording.manifest.created)
         except ValueError:
@@ -61,9 +65,11 @@ class _Writer:
         groups: list[dict[str, Any]] = recording.manifest.shape.get("groups", [])
         self._trie = TrieTold(sum(group["kind"] != "stateless" for group in groups))
         self._cached = self._left = 0
+        self._began: Row = {}
         self._closing: Row = {}
         self._lines: dict[str, Callable[[Row], Iterator[str]]] = {
             "loaded": self._loaded,
+            "request_began": self._request_began,
             "matched": self._matched,
             "chunk_ran": self._chunk,
             "bytes_read": self._bytes,
@@ -81,25 +87,33 @@ class _Writer:
         lines = self._lines.get(row["kind"])
         if lines is not None and row["source"] != PREDICTED:
             yield from lines(row)
+        elif row["kind"] == "bytes_read" and not self._plain:
+            yield self.line(row["t"], "TRACE", "prefix_cache.go", PREDICTION, "", _reading(row))
 
-    def line(self, t: float, level: str, source: str, message: str, attributes: str = "") -> str:
-        """Return one record."""
+    def line(self, t: float, level: str, source: str, message: str, figures: str = "", told: Row | None = None) -> str:
+        """Return one record: with figures in Ollama's way, and unless the log is plain with what is told in ours."""
         try:
             moment = self._base + timedelta(seconds=t)
         except (OverflowError, ValueError):
             moment = self._base
+        ours = "" if self._plain or not told else attributes(told)
         stamp = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return f"time={stamp} level={level} source={source}:1 msg={_quoted(message)}{' ' if attributes else ''}{attributes}"
+        return f"time={stamp} level={level} source={source}:1 msg={_quoted(message)}{' ' if figures else ''}{figures}{ours}"
 
     def _loaded(self, row: Row) -> Iterator[str]:
         yield self.line(
             row["t"], "DEBUG", "runner.go", "Configured MLX wired memory", f'active="{_size(row["weights"])}" limit="{_size(row["weights"])}" previous="0 B"'
         )
 
+    def _request_began(self, row: Row) -> Iterator[str]:
+        self._began = row
+        yield from ()
+
     def _matched(self, row: Row) -> Iterator[str]:
         self._cached, self._left = row["cached"] or 0, row["left"] or 0
         figures = " ".join(f"{name}={row[column]}" for name, column in (("total", "tokens"), ("matched", "matched"), ("cached", "cached"), ("left", "left")))
-        yield self.line(row["t"], "INFO", "prefix_cache.go", "cache hit" if self._cached else "cache miss", figures)
+        told = {"label": self._began.get("label"), "reason": row["reason"], "layer": row["layer"]}
+        yield self.line(row["t"], "INFO", "prefix_cache.go", "cache hit" if self._cached else "cache miss", figures, told)
 
     def _chunk(self, row: Row) -> Iterator[str]:
         if row["end"] is not None:
@@ -126,7 +140,9 @@ class _Writer:
 
     def _warned(self, row: Row) -> Iterator[str]:
         if str(row["message"]).startswith(FREE_ALL):
-            yield self.line(row["t"], "WARN", "prefix_cache.go", FREE_ALL, "offset=0")
+            yield self.line(row["t"], "WARN", "prefix_cache.go", FREE_ALL, "offset=0", {"message": row["message"]})
+        elif not self._plain:
+            yield self.line(row["t"], "WARN", "prefix_cache.go", WARNING, "", {"message": row["message"]})
 
     def _closed(self, row: Row) -> Iterator[str]:
         if row["stop"] == "cancelled":
@@ -136,10 +152,17 @@ class _Writer:
             yield self.line(row["t"], "TRACE", "array.go", f"tensors total: 0, size: {_size(read['active'])}, active: {_size(read['active'])}")
             sizes = f"active_size: {_size(read['live_logical'])}, paged_out: {_size(self._trie.counted)}"
             trie = f"trie: nodes={self._trie.nodes}, snapshots={self._trie.complete}"
-            yield self.line(row["t"], "TRACE", "prefix_cache.go", f"prefix cache active_tokens: {self._trie.offset}, {sizes}, {trie}")
-            for label in self._trie.lines():
-                yield self.line(row["t"], "TRACE", "prefix_cache.go", label)
-        yield self.line(row["t"], "INFO", "pipeline.go", "peak memory", f'size="{_size(row["peak"])}"')
+            yield self.line(row["t"], "TRACE", "prefix_cache.go", f"prefix cache active_tokens: {self._trie.offset}, {sizes}, {trie}", "", _reading(read))
+            for label, node in self._trie.lines():
+                line = self.line(row["t"], "TRACE", "prefix_cache.go", label)
+                yield line if self._plain else line + node_attributes(node)
+        told = {name: row[name] for name in ("generated", "stop", "ttft_s", "prefill_s", "decode_s", "peak")}
+        yield self.line(row["t"], "INFO", "pipeline.go", "peak memory", f'size="{_size(row["peak"])}"', told)
+        self._began = {}
+
+
+def _reading(row: Row) -> Row:
+    return {name: row[name] for name in READING}
 
 
 def _size(count: int | None) -> str:

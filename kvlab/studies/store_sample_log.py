@@ -58,7 +58,7 @@ def sample_lines() -> list[str]:
     made = dataclasses.replace(run.manifest, model=MODEL, created=BEGAN.isoformat(timespec="milliseconds"))
     run = Recording(made, run.events.with_columns(took.cum_sum().alias("t")))
     stamp = BEGAN.isoformat(timespec="milliseconds")
-    return [f'time={stamp} level=INFO source=routes.go:1900 msg="Listening on 127.0.0.1:11434 (version {VERSION})"', *ollama_log_lines(run)]
+    return [f'time={stamp} level=INFO source=routes.go:1900 msg="Listening on 127.0.0.1:11434 (version {VERSION})"', *ollama_log_lines(run, plain=True)]
 
 
 def main() -> int:

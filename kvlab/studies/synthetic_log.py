@@ -61,7 +61,7 @@ def _block(mix: str) -> Iterator[str]:
     """Yield one runner's life, from its start to its stop, without moments."""
     recording = open_twin(["recurrent", "kv"]).run(resolve(WORKLOAD), Policy(budget_bytes=300), progress=False)
     wanted = ("INFO", "WARN") if mix == "info" else ("INFO", "WARN", "DEBUG", "TRACE")
-    for line in ollama_log_lines(recording):
+    for line in ollama_log_lines(recording, plain=True):
         told = _LEVEL.search(line)
         if told is None or told[1] not in wanted:
             continue

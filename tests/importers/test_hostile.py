@@ -12,10 +12,10 @@ import pytest
 
 from kvlab.errors import KvlabError
 from kvlab.importers import KINDS, Summary, import_file
+from kvlab.importers.dump_lines import MOST_NODES
 from kvlab.importers.figures import read_figure
 from kvlab.importers.read import kind_of, read_into
 from kvlab.importers.rows import Rows
-from kvlab.importers.trie_dump import MOST_NODES
 from kvlab.recording import Recording
 from kvlab.recording.columns import conform
 from tests.importers.read import FIXTURES, requests, rows

@@ -1,0 +1,104 @@
+"""A dump of a trie as a log prints it, line by line: each node's depth, edge, bytes and flags, checked against the nodes above it.
+
+A dump lists nodes in depth-first order. Most of them are the same in every dump but for their ages, so a label is read once and then looked up.
+Invariants: a row that was taken hangs on one that stands before it, and its edge begins where that one's ends; at most `MOST_NODES` rows are held.
+"""
+
+from __future__ import annotations
+
+from kvlab.importers import ollama_values as values
+from kvlab.importers.told_values import ToldNode, told_node
+
+MOST_NODES = 50_000
+"""Nodes of one dump that are read."""
+
+MOST_REMEMBERED = 1 << 23
+"""Bytes of labels that are remembered."""
+
+Row = tuple[int, int, int, int, bool, bool, bool]
+"""Depth (0 for the root), start and end of the edge, bytes counted, and the flags user, snap and active. Equal rows are mostly one object."""
+
+
+class DumpReader:
+    """Takes the nodes of one dump.
+
+    Attributes:
+        rows: The nodes, the root first.
+        told: What a log of ours tells of each besides; None in a log that does not.
+        broken: Nodes that hang on nothing or whose edge does not begin where their parent's ends.
+        left_out: Nodes beyond `MOST_NODES`.
+    """
+
+    __slots__ = ("_ends", "broken", "left_out", "rows", "told")
+
+    def __init__(self, root: Row, told: ToldNode | None = None) -> None:
+        self.rows = [root]
+        self.told = None if told is None else [told]
+        self._ends = [root[2]]
+        self.broken = 0
+        self.left_out = 0
+
+    def add(self, row: Row, told: ToldNode | None = None) -> bool:
+        """Take the next node; return whether it fits."""
+        ends, depth = self._ends, row[0]
+        if not 0 < depth <= len(ends) or ends[depth - 1] != row[1] or row[2] <= row[1]:
+            self.broken += 1
+            return False
+        if len(self.rows) >= MOST_NODES:
+            self.left_out += 1
+            return True
+        if self.told is not None:
+            if told is None:
+                self.broken += 1
+                return False
+            self.told.append(told)
+        if depth < len(ends):
+            del ends[depth:]
+        ends.append(row[2])
+        self.rows.append(row)
+        return True
+
+
+class Labels:
+    """Reads labels of nodes, and remembers them."""
+
+    __slots__ = ("_known", "_size")
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, bytes], Row | None] = {}
+        self._size = 0
+
+    def read(self, line: bytes, at: int) -> Row | None:
+        """Return the node whose label begins, with its quote, at `at`; None when it is none, or its figures contradict each other."""
+        label = line[at:]
+        before, _, flags = label.partition(b" ago")
+        bare, _, age = before.rpartition(b" ")
+        # without an age the first ` ago` stands among the flags
+        key = (before, flags) if age[:1] == b"(" else (bare, flags)
+        row = self._known.get(key, ())
+        if row == ():
+            row = self._known[key] = _row(label)
+            self._size += len(label)
+            if self._size > MOST_REMEMBERED:
+                self._known, self._size = {}, 0
+        return row or None
+
+
+def told_of(line: bytes, at: int) -> tuple[bytes, ToldNode | None]:
+    """Return a node's record up to the end of its label, and what a log of ours tells after it."""
+    end = line.find(b'" kvlab.', at)
+    return (line, None) if end < 0 else (line[: end + 1], told_node(line[end + 2 :]))
+
+
+def _row(label: bytes) -> Row | None:
+    found = values.NODE.search(label)
+    if found is None:
+        return None
+    start, end, tokens, counted, flags = found.groups()
+    first, last = int(start), int(end)
+    # two spaces and four letters a level before the edge, a quote before them
+    depth = max(0, label.find(b"[") - 3) // 4
+    if last - first != int(tokens):
+        return None
+    told = flags or b""
+    return depth, first, last, (values.size(counted) or 0) if counted else 0, b"user" in told, b"snap" in told, b"active" in told
