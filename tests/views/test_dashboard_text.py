@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page
 
 import kvlab
+from kvlab.shape import LayerGroup, Shape
 from kvlab.views.dashboard import page as code
 from kvlab.views.dashboard.dataset import dataset_of
 from kvlab.views.outline_rows import outline_rows
@@ -175,3 +176,30 @@ def test_a_big_trie_opens_folded(page: Page, fifteen: Recording) -> None:
       const scene = big.scene(0);
       return [scene.alive.length, outlineRows(scene, foldedAtFirst(scene)).length];
     }""") == [20001, 101]
+
+
+def test_live_buffers_are_told_in_tokens(page: Page) -> None:
+    window = 32
+    shape = Shape(
+        name="windows",
+        groups=(
+            LayerGroup(kind="kv", layers=(1,), bytes_per_token=64),
+            LayerGroup(kind="rotating", layers=(0,), bytes_per_token=64, window=window, growth_step=8),
+            LayerGroup(kind="recurrent", layers=(2,), state_bytes=512),
+        ),
+    )
+    twin = kvlab.twin(shape)
+    recording = twin.run("chat:4", progress=False)
+    load(page, recording)
+    kv, ring, state = scene(page, "liveBuffers(scene)", recording.events.item(-1, "seq"))
+    offset, room = (twin.cache.layers[0].store.offset, twin.cache.layers[0].store.capacity)
+    assert offset > 2 * window
+    assert (kv["offset"], kv["from"], kv["room"]) == (offset, 0, room)
+    assert (ring["offset"], ring["from"], ring["room"]) == (offset, offset - window, window)
+    assert state["offset"] == offset
+    words = page.evaluate("row => liveWords(row)", ring)
+    assert words == f"offset {offset}; ring of the last {window} tokens holds [{offset - window}, {offset}), room for {window}"
+    # while tokens come the offset goes on with them
+    token = recording.events.filter(kind="token_out", request=2).row(4, named=True)
+    began = recording.events.filter(kind="request_began", request=2).item(0, "tokens")
+    assert [row["offset"] for row in scene(page, "liveBuffers(scene)", token["seq"])] == [began + token["index"]] * 3

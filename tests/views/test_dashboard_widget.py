@@ -14,7 +14,7 @@ from kvlab.errors import BadValue
 from kvlab.events import Event, NodeBorn, RequestBegan
 from kvlab.lab.lab import Lab, open_lab
 from kvlab.recording import Recording
-from kvlab.views.dashboard.dataset import dataset_of
+from kvlab.views.dashboard.dataset import Dataset, dataset_of
 from kvlab.views.dashboard.widget import Dashboard, dashboard, stepper
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -66,10 +66,9 @@ def test_what_was_sent_piece_by_piece_is_the_whole() -> None:
     view = stepper(twin.step("Hello there."), on=twin)
     while not view.ended:
         view.next("phase")
-    afterwards = stepper(iter(()), on=None)
-    afterwards._dataset.about = view._dataset.about
-    afterwards._dataset.take(view.events)
-    assert rebuilt(view) == json.loads(json.dumps(afterwards._dataset.whole()))
+    afterwards = Dataset(view._dataset.about)
+    afterwards.take(view.events)
+    assert rebuilt(view) == json.loads(json.dumps(afterwards.whole()))
 
 
 def test_next_stops_where_it_is_asked_to() -> None:

@@ -17,76 +17,22 @@ from kvlab.recording import Recording
 from kvlab.recording.fold_nodes import NodeFold, NodeVersion
 from kvlab.recording.fold_spans import SpanFold, SpanVersion
 from kvlab.recording.readings import PREDICTED
+from kvlab.views.dashboard import texts as said
 from kvlab.views.dashboard.about import About
+from kvlab.views.dashboard.buffers import Buffers
+from kvlab.views.dashboard.request_rows import RequestRows
 from kvlab.views.dashboard.sentences import sentence
 from kvlab.views.dashboard.stream import events_of
+from kvlab.views.dashboard.tables import FIGURES, MARKS, NODES, OWNERS, PHASES, SPANS, STATES, STOPS, TABLES
 from kvlab.views.dashboard.uses import Uses
 
 Columns = dict[str, list[Any]]
 
-STATES = ("lazy", "owned", "view")
-PHASES = ("", "load", "begin", "prefill", "attach", "decode", "close")
-
-NODES = ("node", "parent", "start", "end", "user", "request", "born", "died")
-SPANS = ("snapshot", "node", "group", "start", "end", "state", "counted", "retained", "request", "born", "died")
-FIGURES = ("weights", "live_logical", "live", "counted", "snapshots", "transient", "pool", "active", "unattributed", "peak", "budget", "nodes")
-"""The figures of a reading."""
-
-TABLES: dict[str, tuple[str, ...]] = {
-    "events": ("seq", "kind", "request", "node", "t", "told"),
-    "nodes": NODES,
-    "spans": SPANS,
-    "readings": ("seq", "request", "phase", *FIGURES),
-    "predicted": ("seq", "request", "counted", "live"),
-    "marks": ("seq", "request", "what", "start", "end", "node"),
-    "uses": ("seq", "node", "clock", "times"),
-    "wrong": ("seq", "request", "group", "start", "end", "belongs_to"),
-    "texts": ("seq", "request", "text"),
-}
-"""The tables and their columns."""
+WORDS = ("kinds", "templates", "call_sites")
+"""Lists of words that tables name by number."""
 
 MOST = 60_000
 """A recording of more events is thinned."""
-
-STOPS = frozenset(
-    {
-        "bytes_read",
-        "request_began",
-        "matched",
-        "node_split",
-        "node_merged",
-        "evicted",
-        "snapshot_owned",
-        "request_closed",
-        "wrong_positions",
-        "violation",
-        "warned",
-    }
-)
-"""The kinds of events that a thinned dataset can stop at."""
-
-MARKS = ("scheduled", "captured", "chunk_ran", "token_out", "paged_in", "paged_out", "frontier_moved", "evicted")
-"""Events whose offsets a page draws, by their number in `marks.what`."""
-
-REQUEST = (
-    "request",
-    "label",
-    "tokens",
-    "limit",
-    "matched",
-    "cached",
-    "left",
-    "reason",
-    "layer",
-    "generated",
-    "stop",
-    "ttft_s",
-    "prefill_s",
-    "decode_s",
-    "peak",
-)
-TIMES = ("began", "matched_at", "closed")
-"""Places in time (seq) of a request; `times` beside them are seconds at which its phases ended."""
 
 
 class Dataset:
@@ -95,24 +41,26 @@ class Dataset:
     Attributes:
         about: What does not change.
         texts: Keep prompts and replies.
+        searchable: Whether the texts of tokens are there, in the words of `kvlab.views.dashboard.texts`.
         thin: Stop only at events of `STOPS`; nodes, snapshots and bytes stay whole.
         last: The last event's seq; -1 before the first.
     """
 
-    def __init__(self, about: About, *, texts: bool = False, thin: bool = False) -> None:
+    def __init__(self, about: About, *, texts: bool = False, searchable: str = "", thin: bool = False) -> None:
         self.about = about
         self.texts = texts
+        self.searchable = searchable or (said.SHOWN if texts else said.HIDDEN)
         self.thin = thin
         self.last = -1
         self._tables: dict[str, Columns] = {name: {column: [] for column in columns} for name, columns in TABLES.items() if name not in ("nodes", "spans")}
         self._nodes = NodeFold()
         self._spans = SpanFold()
         self._uses = Uses()
-        self._kinds: dict[str, int] = {}
-        self._templates: dict[str, int] = {}
+        self._buffers = Buffers(about.shape)
+        self._said = said.Texts()
+        self._requests = RequestRows()
+        self._words: dict[str, dict[str, int]] = {name: {} for name in WORDS}
         self._rows: dict[int, int] = {}
-        self._requests: dict[int, dict[str, Any]] = {}
-        self._touched: set[int] = set()
         self._sent: dict[str, int] = {}
         self._layers: dict[int, str] = {}
         self._handlers: dict[type[ev.Event], Callable[[Any], None]] = {
@@ -125,11 +73,10 @@ class Dataset:
             ev.SnapshotOwned: self._owned,
             ev.SnapshotClosed: self._snapshot_closed,
             ev.BytesRead: self._read,
-            ev.RequestBegan: self._began,
-            ev.Matched: self._match,
-            ev.TokenOut: self._token,
-            ev.RequestClosed: self._closed,
             ev.WrongPositions: self._wrong,
+            ev.Allocated: self._moved,
+            ev.Freed: self._moved,
+            ev.PoolCleared: self._pool_cleared,
         }
 
     @property
@@ -143,14 +90,19 @@ class Dataset:
         for event in events:
             self._take(event)
 
+    def take_texts(self, rows: Iterable[said.Row]) -> None:
+        """Take the texts of tokens that no event tells: those of nodes that stood before the run."""
+        for row in rows:
+            self._add("tokens", *row)
+
     def whole(self) -> dict[str, Any]:
         """Return everything there is, as JSON holds it; `delta` goes on from here."""
-        self._sent, self._touched = {}, set(self._requests)
+        self._sent, self._requests.touched = {}, set(self._requests.rows)
         self._nodes.ended.clear()
         self._spans.ended.clear()
         about = self.about
-        told = {"title": about.title, "policy": dict(about.policy), "groups": self._groups(), "source": about.source}
-        return told | {"phases": list(PHASES), "states": list(STATES), "what": list(MARKS)} | self.delta()
+        told = {"title": about.title, "policy": dict(about.policy), "groups": self._groups(), "source": about.source, "searchable": self.searchable}
+        return told | {"phases": list(PHASES), "states": list(STATES), "what": list(MARKS), "owners": list(OWNERS)} | self.delta()
 
     def delta(self) -> dict[str, Any]:
         """Return what came since the last call: rows to append, versions that ended, requests that changed."""
@@ -166,11 +118,8 @@ class Dataset:
         given = {
             "add": {name: columns for name, columns in added.items() if any(columns.values())},
             "ended": {name: pairs for name, pairs in ended.items() if pairs},
-            "requests": [self._requests[request] for request in sorted(self._touched)],
-            "kinds": self._tail("kinds", list(self._kinds)),
-            "templates": self._tail("templates", list(self._templates)),
-        }
-        self._touched = set()
+            "requests": self._requests.changed(),
+        } | {name: self._tail(name, list(words)) for name, words in self._words.items()}
         return {name: value for name, value in given.items() if value}
 
     def _groups(self) -> list[dict[str, Any]]:
@@ -202,14 +151,25 @@ class Dataset:
         for column, value in zip(self._tables[table].values(), values, strict=True):
             column.append(value)
 
+    def _word(self, of: str, word: str) -> int:
+        return self._words[of].setdefault(word, len(self._words[of]))
+
     def _take(self, event: ev.Event) -> None:
         if not self.thin or event.kind in STOPS:
             self._tell(event)
         self._mark(event)
-        before = len(self._uses.rows)
+        self._requests.take(event)
+        self._buffers.take(event)
         self._uses.take(event)
-        for row in self._uses.rows[before:]:
-            self._add("uses", *row)
+        if self.texts:
+            self._said.take(event)
+        for table, rows in (("buffers", self._buffers.rows), ("uses", self._uses.rows), ("texts", self._said.said), ("tokens", self._said.tokens)):
+            for row in rows:
+                self._add(table, *row)
+            rows.clear()
+        site: str | None = getattr(event, "call_site", None)
+        if site:
+            self._add("sites", event.seq, self._word("call_sites", site))
         handle = self._handlers.get(type(event))
         if handle is not None:
             handle(event)
@@ -217,24 +177,14 @@ class Dataset:
     def _tell(self, event: ev.Event) -> None:
         self.last = event.seq
         template, figures = sentence(event, self.about.policy)
-        told = [self._templates.setdefault(template, len(self._templates)), *figures]
-        node = getattr(event, "node", -1)
-        kind = self._kinds.setdefault(event.kind, len(self._kinds))
-        self._add("events", event.seq, kind, event.request, node, round(event.t, 4), told)
+        told = [self._word("templates", template), *figures]
+        self._add("events", event.seq, self._word("kinds", event.kind), event.request, getattr(event, "node", -1), round(event.t, 4), told)
 
     def _mark(self, event: ev.Event) -> None:
         if event.kind in MARKS:
             at: Any = event
             start, end = (at.index, at.index + 1) if event.kind == "token_out" else (getattr(at, "start", 0), getattr(at, "end", 0))
             self._add("marks", event.seq, event.request, MARKS.index(event.kind), start, end, getattr(at, "node", -1))
-
-    def _row(self, event: ev.Event) -> dict[str, Any]:
-        request = event.request
-        if request not in self._requests:
-            empty: dict[str, Any] = dict.fromkeys((*REQUEST, *TIMES), -1) | {"label": "", "reason": "", "layer": "", "stop": "", "times": {}}
-            self._requests[request] = empty | {"request": request, "began": event.seq}
-        self._touched.add(request)
-        return self._requests[request]
 
     def _born(self, e: Any) -> None:
         self._nodes.born(e.seq, e.request, e.node, e.parent, e.start, e.end, user=e.user)
@@ -266,45 +216,25 @@ class Dataset:
             self._add("predicted", e.seq, e.request, e.counted, e.live)
             return
         phase = PHASES.index(e.phase) if e.phase in PHASES else 0
-        self._add("readings", e.seq, e.request, phase, *(getattr(e, name) for name in FIGURES))
-        if e.request:
-            self._row(e)["times"][e.phase] = round(e.t, 6)
-
-    def _began(self, e: Any) -> None:
-        row = self._row(e)
-        row |= {"label": e.label, "tokens": e.tokens, "limit": e.limit, "began": e.seq}
-        row["times"]["began"] = round(e.t, 6)
-        self._text(e)
-
-    def _match(self, e: Any) -> None:
-        told = {name: getattr(e, name) for name in ("tokens", "matched", "cached", "left", "reason", "layer")}
-        self._row(e).update(told | {"matched_at": e.seq})
-
-    def _token(self, e: Any) -> None:
-        row = self._row(e)
-        row["generated"] = e.index + 1
-        row["times"].setdefault("first_token", round(e.t, 6))
-        self._text(e)
-
-    def _closed(self, e: Any) -> None:
-        seconds = {name: round(getattr(e, name), 6) for name in ("ttft_s", "prefill_s", "decode_s")}
-        row = self._row(e)
-        row |= seconds | {"generated": e.generated, "stop": e.stop, "peak": e.peak, "closed": e.seq}
-        row["times"]["closed"] = round(e.t, 6)
+        self._add("readings", e.seq, e.request, phase, *(_number(getattr(e, name)) for name in FIGURES))
 
     def _wrong(self, e: Any) -> None:
         self._add("wrong", e.seq, e.request, e.group, e.start, e.end, e.belongs_to)
 
-    def _text(self, e: Any) -> None:
-        if self.texts and e.text:
-            self._add("texts", e.seq, e.request, e.text)
+    def _moved(self, e: Any) -> None:
+        if e.owner in OWNERS:
+            self._add("moves", e.seq, OWNERS.index(e.owner))
+
+    def _pool_cleared(self, e: Any) -> None:
+        self._add("moves", e.seq, OWNERS.index("pool"))
 
 
 def dataset_of(recording: Recording, *, texts: bool = False, most: int = MOST) -> Dataset:
     """Return the dataset of a recording; its texts only when they were stored and are asked for. Above `most` events it is thinned."""
     made = recording.manifest
-    title = f"{made.model}, {made.workload or 'no workload'}"
-    data = Dataset(About.of(title, made.policy, made.shape, made.source), texts=texts and made.stored_text, thin=recording.events.height > most)
+    about = About.of(f"{made.model}, {made.workload or 'no workload'}", made.policy, made.shape, made.source)
+    searchable = said.of_recording(recording, texts=texts)
+    data = Dataset(about, texts=texts and made.stored_text, searchable=searchable, thin=recording.events.height > most)
     data.take(events_of(recording.events, texts=data.texts))
     return data
 

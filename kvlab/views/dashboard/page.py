@@ -5,7 +5,24 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-PARTS = ("core", "scene", "outline", "overview", "spans", "bytes", "requests", "jumps", "controls", "dashboard")
+PARTS = (
+    "core",
+    "scene",
+    "token_text",
+    "live_buffers",
+    "bytes_steps",
+    "bytes_held",
+    "outline",
+    "overview",
+    "spans",
+    "bytes",
+    "requests",
+    "jumps",
+    "controls",
+    "details",
+    "finder",
+    "dashboard",
+)
 """The files of the dashboard, those first that others use."""
 
 

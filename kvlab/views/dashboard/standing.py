@@ -5,8 +5,14 @@ Invariants: only numbers are taken, no array and no snapshot is held; the events
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from kvlab.cache import Cache
 from kvlab.events import BytesRead, Event, FrontierMoved, NodeBorn, SnapshotPlaced, SnapshotTaken
+from kvlab.lab.source import Source
+from kvlab.views.dashboard.texts import Row
 
 
 def standing(cache: Cache, closing: BytesRead | None = None) -> list[Event]:
@@ -35,3 +41,13 @@ def standing(cache: Cache, closing: BytesRead | None = None) -> list[Event]:
     for place, event in enumerate(made):
         event.seq, event.request, event.source = place - len(made), 0, "standing"
     return made
+
+
+def standing_texts(on: Source) -> Iterator[Row]:
+    """Yield the texts of the tokens on each node's edge, as the model's tokenizer reads them; the row of node n stands under request -1 - n."""
+    for node in on.cache.trie.walk():
+        # of a pair of neighbours (a look-ahead of 1) the first is the position's own
+        tokens = np.frombuffer(node.edge, dtype=np.int32).reshape(node.tokens, -1)[:, 0] if node.tokens else ()
+        # what stands for an image has the top bit set, and no text
+        if len(tokens) and min(tokens) >= 0:
+            yield 0, -1 - node.id, node.start, [text for _, text in on.with_texts([int(token) for token in tokens])]

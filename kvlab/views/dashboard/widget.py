@@ -7,6 +7,7 @@ through time needs no kernel. `at` and `selected` follow the page, and the page 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -16,14 +17,15 @@ import polars as pl
 import traitlets
 
 from kvlab.errors import BadValue, KvlabError
-from kvlab.events import Event
+from kvlab.events import Event, RequestBegan
 from kvlab.lab.source import Source
 from kvlab.recording import Manifest, Recording
 from kvlab.views.dashboard import page, picture, scene_text
+from kvlab.views.dashboard import texts as said
 from kvlab.views.dashboard.about import About, about_source
-from kvlab.views.dashboard.dataset import Dataset, dataset_of
+from kvlab.views.dashboard.dataset import WORDS, Dataset, dataset_of
 from kvlab.views.dashboard.sentences import text
-from kvlab.views.dashboard.standing import standing
+from kvlab.views.dashboard.standing import standing, standing_texts
 from kvlab.views.dashboard.stream import events_of
 
 UNTIL: dict[str, str] = {"event": "", "phase": "bytes_read", "request": "request_began", "split": "node_split", "eviction": "evicted"}
@@ -38,7 +40,9 @@ class Dashboard(anywidget.AnyWidget):
 
     Attributes:
         at: The moment that is shown: the seq of an event; -1 when there is none.
-        selected: The node that was chosen; None for none.
+        selected: The node that was chosen, by itself or as what a band of bytes holds; None for none.
+        band: What the chosen band of bytes holds, {} when none is chosen: `owner`, `bytes`, `node` (the one chosen), `nodes`, `layers`, and what last
+            changed it: `event` (seq), `request`, `call_site` (Python code and its callers; None when the run did not record it).
         events: Of a live run, what has happened so far.
     """
 
@@ -49,9 +53,19 @@ class Dashboard(anywidget.AnyWidget):
     _opens_at = traitlets.Unicode("start").tag(sync=True)
     at = traitlets.Int(-1).tag(sync=True)
     selected = traitlets.Int(None, allow_none=True).tag(sync=True)
+    band = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, dataset: Dataset, *, recording: Recording | None = None, source: Iterator[Event] | None = None, opens_at: str = "start") -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        recording: Recording | None = None,
+        source: Iterator[Event] | None = None,
+        on: Source | None = None,
+        opens_at: str = "start",
+    ) -> None:
         self.events: list[Event] = []
+        self._on = on
         self._recording = recording
         self._steps = recording is None
         self._dataset = dataset
@@ -80,6 +94,7 @@ class Dashboard(anywidget.AnyWidget):
         wanted = UNTIL.get(until, until)
         taken: list[Event] = []
         for event in islice(self._source or (), AT_A_TIME if wanted else count):
+            self._tell_prompt(event)
             taken.append(event)
             if event.kind == wanted:
                 break
@@ -130,6 +145,10 @@ class Dashboard(anywidget.AnyWidget):
         """Return the moment that is shown as a picture and a text, which stay in a stored notebook."""
         return picture.Still(self.recording, self.at, scene_text.text(self.recording, self.at, self.sentence))
 
+    def _tell_prompt(self, event: Event) -> None:
+        if isinstance(event, RequestBegan) and self._dataset.texts and self._on is not None:
+            event.prompt_tokens = json.dumps(self._on.with_texts(self._on.last[0]))
+
     def _added(self, events: list[Event]) -> None:
         self.events += events
         self._recording = None
@@ -164,8 +183,9 @@ def _grow(data: dict[str, Any], delta: dict[str, Any]) -> None:
     for table, pairs in delta.get("ended", {}).items():
         for row, seq in pairs:
             data["add"][table]["died"][row] = seq
-    for name in ("kinds", "templates"):
-        data.setdefault(name, []).extend(delta.get(name, []))
+    for name in WORDS:
+        if name in delta:
+            data.setdefault(name, []).extend(delta[name])
     rows = {row["request"]: row for row in [*data.get("requests", []), *delta.get("requests", [])]}
     data["requests"] = list(rows.values())
 
@@ -192,9 +212,18 @@ def stepper(source: Recording | Iterable[Event], on: Source | None = None, *, te
         raise BadValue(
             f"{source!r} cannot be stepped", "a stepper takes a recording or events as they come", "write for example kvlab.stepper(lab.step('Hello'), on=lab)"
         )
-    data = Dataset(about_source(on) if on is not None else About.of("a live run", {}, {}), texts=texts)
+    about = about_source(on) if on is not None else About.of("a live run", {}, {})
+    data = Dataset(about, texts=texts, searchable=_searchable(on, texts=texts))
     before = standing(on.cache, on.closing) if on is not None else []
     data.take(before)
-    made = Dashboard(data, source=iter(source), opens_at="end")
+    if on is not None and data.searchable == said.SHOWN:
+        data.take_texts(standing_texts(on))
+    made = Dashboard(data, source=iter(source), on=on, opens_at="end")
     made.events = before
     return made
+
+
+def _searchable(on: Source | None, *, texts: bool) -> str:
+    if not texts:
+        return said.HIDDEN
+    return said.SHOWN if on is not None and on.has_text else said.NO_TOKENS

@@ -1,53 +1,5 @@
-// Bytes by owner over the events: stacked steps with the budget, the twin's prediction and active bytes; click or drag moves the moment.
-
-const STACK = ["snapshots", "live", "transient", "unattributed", "pool"];
-const LINES = ["budget", "counted", "active"];
-
-// What stands where: from the readings, the points at which the stack changes, in bytes. At most `most` of them, each request's last one stays.
-function bytesSteps(store, most = 1500) {
-  const { readings } = store.tables;
-  const count = readings.seq?.length ?? 0;
-  const every = Math.ceil(count / most);
-  const steps = [];
-  for (let row = 0; row < count; row += 1) {
-    const lastOfRequest = row + 1 === count || readings.request[row + 1] !== readings.request[row];
-    if (every > 1 && row % every && !lastOfRequest) continue;
-    const step = { seq: readings.seq[row], request: readings.request[row] };
-    for (const name of [...STACK, ...LINES, "weights"]) step[name] = Math.max(0, readings[name][row]);
-    step.held = step.active ? Math.max(0, step.active - step.weights) : 0;
-    steps.push(step);
-  }
-  return steps;
-}
-
-// What was allocated in the window and still is there at its end: snapshots by node, and how much each owner grew.
-function windowWords(store, from, to) {
-  const before = store.reading(from);
-  const after = store.reading(to);
-  const { spans } = store.tables;
-  const nodes = new Map();
-  let bytes = 0;
-  for (let row = 0; row < (spans.snapshot?.length ?? 0); row += 1) {
-    const held = spans.died[row] === -1 || spans.died[row] > to;
-    // of a snapshot's versions only the one that lives at the end, and only if it took bytes in the window
-    if (!held || spans.born[row] > to || spans.retained[row] <= 0) continue;
-    if (takenBefore(store, row, from)) continue;
-    nodes.set(spans.node[row], (nodes.get(spans.node[row]) ?? 0) + spans.retained[row]);
-    bytes += spans.retained[row];
-  }
-  const grown = before && after ? STACK.map((name) => [name, after[name] - before[name]]).filter(([, value]) => value > 0) : [];
-  return { bytes, nodes: [...nodes].sort((a, b) => b[1] - a[1]), grown };
-}
-
-function takenBefore(store, row, from) {
-  const { spans } = store.tables;
-  store.ownedRows ??= { upTo: 0, first: new Map() };
-  for (let at = store.ownedRows.upTo; at < spans.snapshot.length; at += 1) {
-    if (spans.retained[at] > 0 && !store.ownedRows.first.has(spans.snapshot[at])) store.ownedRows.first.set(spans.snapshot[at], spans.born[at]);
-  }
-  store.ownedRows.upTo = spans.snapshot.length;
-  return store.ownedRows.first.get(spans.snapshot[row]) <= from;
-}
+// The view of bytes by owner: stacked steps with the budget, the twin's prediction, active bytes and the process's footprint.
+// A click or a drag moves the moment; a click on a band, or Enter on the chosen one, also selects what it holds.
 
 function bytesView(app) {
   const store = app.store;
@@ -55,13 +7,15 @@ function bytesView(app) {
   const plot = s("g");
   const cursor = s("line", { class: "kv-cursor", y1: 0, y2: tall });
   const windowBand = s("rect", { class: "kv-window", y: 0, height: tall, width: 0 });
-  const svg = s("svg", { class: "kv-bytes", height: tall + 22, role: "img" }, plot, windowBand, cursor);
+  const svg = s("svg", { class: "kv-bytes", height: tall + 22, role: "listbox", tabindex: "0" }, plot, windowBand, cursor);
+  const held = h("p", { class: "kv-note kv-held", "aria-live": "polite" });
   const legend = h("p", { class: "kv-note kv-legend" });
   const note = h("p", { class: "kv-note kv-window-words", "aria-live": "polite" });
   let drawn = -1;
   let drawnWidth = 0;
   let domain = [0, 1];
   let width = 600;
+  let most = 1;
 
   // An axis of places: every event takes the same room, whatever its time.
   const x = (seq) => 56 + ((width - 64) * (store.placeOf(seq) - domain[0])) / Math.max(1, domain[1] - domain[0]);
@@ -73,9 +27,12 @@ function bytesView(app) {
     const steps = bytesSteps(store);
     const parts = [];
     const stackTop = steps.reduce((top, step) => Math.max(top, STACK.reduce((sum, name) => sum + step[name], 0), step.counted, step.held), 1);
+    const grown = steps.reduce((top, step) => Math.max(top, step.grown), 0);
     const budget = steps.length ? steps.at(-1).budget : 0;
     const budgetDrawn = budget > 0 && budget <= 3 * stackTop;
-    const most = 1.06 * (budgetDrawn ? Math.max(stackTop, budget) : stackTop);
+    const footprint = steps.at(-1)?.footprint ?? -1;
+    // what goes on above is cut off at three times the stack, so that the stack can still be read
+    most = 1.06 * Math.max(stackTop, budgetDrawn ? budget : 0, Math.min(grown, 3 * stackTop));
     const y = (value) => tall - (tall * Math.min(value, most)) / most;
     const edges = steps.map((step, place) => [x(step.seq), place + 1 < steps.length ? x(steps[place + 1].seq) : x(store.seqAt(store.count - 1))]);
     const base = steps.map(() => 0);
@@ -83,7 +40,7 @@ function bytesView(app) {
       if (!steps.some((step) => step[name] > 0)) continue;
       const up = steps.map((step, place) => `${edges[place][0].toFixed(1)},${y(base[place] + step[name]).toFixed(1)} ${edges[place][1].toFixed(1)},${y(base[place] + step[name]).toFixed(1)}`);
       const down = steps.map((_, place) => `${edges[place][1].toFixed(1)},${y(base[place]).toFixed(1)} ${edges[place][0].toFixed(1)},${y(base[place]).toFixed(1)}`).reverse();
-      parts.push(s("path", { d: `M${[...up, ...down].join(" L")}Z`, class: `kv-band kv-band-${name}`, "data-owner": name }, s("title", {}, `${name}: click to go to that moment`)));
+      parts.push(s("path", { d: `M${[...up, ...down].join(" L")}Z`, class: `kv-band kv-band-${name}`, id: `${app.id}-band-${name}`, role: "option", "aria-label": name, "data-owner": name }, s("title", {}, `${name}: click to select what it holds`)));
       steps.forEach((step, place) => { base[place] += step[name]; });
     }
     const line = (name, value) => {
@@ -93,16 +50,18 @@ function bytesView(app) {
     line("counted", (step) => step.counted);
     line("active", (step) => step.held);
     if (budgetDrawn) line("budget", (step) => step.budget);
+    if (footprint >= 0) line("footprint", (step) => step.grown);
     const { predicted } = store.tables;
     (predicted.seq ?? []).forEach((seq, row) => parts.push(s("path", { d: `M${x(seq)},${y(predicted.counted[row]) - 4} l4,4 l-4,4 l-4,-4 z`, class: "kv-predicted" }, s("title", {}, `predicted by the twin after request ${predicted.request[row]}: ${bytesWords(predicted.counted[row])} counted`))));
     for (const part of [0, 0.5, 1]) parts.push(s("text", { x: 50, y: y(most * part / 1.06) + 4, "text-anchor": "end", class: "kv-small" }, bytesWords(Math.round(most * part / 1.06))));
     requestTicks(parts);
     plot.replaceChildren(...parts);
     const last = store.reading(store.seqAt(store.count - 1));
+    const lines = ["counted", "active", ...(budgetDrawn ? ["budget"] : []), ...(footprint >= 0 ? ["footprint"] : [])];
     legend.replaceChildren(...[...STACK.filter((name) => steps.some((step) => step[name] > 0)).map((name) => h("span", {}, h("i", { class: `kv-swatch kv-band-${name}` }), name)),
-      ...["counted", "active", "budget"].filter((name) => name !== "budget" || budgetDrawn).map((name) => h("span", {}, h("i", { class: `kv-swatch kv-key-${name}` }), name === "active" ? "active less weights" : name)),
+      ...lines.map((name) => h("span", {}, h("i", { class: `kv-swatch kv-key-${name}` }), LINE_WORDS[name] ?? name)),
       predicted.seq?.length ? h("span", {}, "◆ counted as predicted by the twin") : null,
-      h("span", {}, last ? `weights ${bytesWords(last.weights)} not drawn${budget && !budgetDrawn ? `; budget ${bytesWords(budget)} far above` : ""}` : "no bytes were read yet")].filter((part) => part !== null));
+      h("span", {}, last ? `weights ${bytesWords(last.weights)} not drawn${footprint < 0 ? "" : `; footprint of the process ${bytesWords(footprint)}`}${budget && !budgetDrawn ? `; budget ${bytesWords(budget)} far above` : ""}` : "no bytes were read yet")].filter((part) => part !== null));
     drawn = store.version;
     drawnWidth = width;
   }
@@ -121,9 +80,31 @@ function bytesView(app) {
     if (drawn !== store.version || drawnWidth !== width) drawPlot();
     cursor.setAttribute("x1", x(scene.seq));
     cursor.setAttribute("x2", x(scene.seq));
-    const reading = store.reading(scene.seq);
-    svg.setAttribute("aria-label", `Bytes by owner over ${store.count} events. ` + (reading ? `At event ${scene.seq}: ${[...STACK, "counted", "active", "budget"].map((name) => `${name} ${bytesWords(reading[name])}`).join(", ")}.` : "Nothing was read yet."));
+    svg.setAttribute("aria-label", bytesLabel(store, scene.seq));
+    showHeld(scene);
     showWindow();
+  }
+
+  function showHeld(scene) {
+    const { owner, node } = app.state.band ?? {};
+    for (const band of plot.querySelectorAll(".kv-band")) {
+      band.classList.toggle("kv-chosen", band.dataset.owner === owner);
+      band.setAttribute("aria-selected", String(band.dataset.owner === owner));
+    }
+    if (owner) svg.setAttribute("aria-activedescendant", `${app.id}-band-${owner}`);
+    else svg.removeAttribute("aria-activedescendant");
+    const found = owner ? bandHolds(scene, owner, { node }) : null;
+    const others = (found?.nodes ?? []).filter(([one]) => one > 0).slice(0, 8);
+    held.replaceChildren(...(found ? [bandWords(found), ...others.map(([one, bytes]) => h("button", { class: "kv-link", "data-node": one, onclick: () => app.selectBand(owner, { node: one }) }, `#${one}${bytes ? ` (${bytesWords(bytes)})` : ""}`))]
+      : ["Click a band, or choose one with the up and down keys and press Enter, to select what it holds."]));
+  }
+
+  const drawnBands = () => [...plot.querySelectorAll(".kv-band")].map((band) => band.dataset.owner);
+
+  function chooseNext(by) {
+    const bands = drawnBands();
+    const place = bands.indexOf(app.state.band?.owner);
+    app.chooseBand(bands[place < 0 ? (by > 0 ? 0 : bands.length - 1) : Math.max(0, Math.min(bands.length - 1, place + by))]);
   }
 
   function showWindow() {
@@ -143,9 +124,11 @@ function bytesView(app) {
   }
 
   let pressed = null;
-  const pixel = (event) => ((event.clientX - svg.getBoundingClientRect().left) * width) / Math.max(1, svg.getBoundingClientRect().width);
+  const scale = () => width / Math.max(1, svg.getBoundingClientRect().width);
+  const pixel = (event) => (event.clientX - svg.getBoundingClientRect().left) * scale();
   svg.addEventListener("pointerdown", (event) => {
-    pressed = { place: placeAt(pixel(event)), brush: event.shiftKey };
+    const height = ((tall - (event.clientY - svg.getBoundingClientRect().top) * scale()) * most) / tall;
+    pressed = { place: placeAt(pixel(event)), brush: event.shiftKey, height, moved: false };
     svg.setPointerCapture(event.pointerId);
     if (pressed.brush) app.setWindow(null);
     else app.go(pressed.place);
@@ -153,14 +136,38 @@ function bytesView(app) {
   svg.addEventListener("pointermove", (event) => {
     if (!pressed) return;
     const place = placeAt(pixel(event));
+    pressed.moved ||= place !== pressed.place;
     if (pressed.brush) app.setWindow([store.seqAt(Math.min(pressed.place, place)), store.seqAt(Math.max(pressed.place, place))]);
     else app.go(place);
   });
-  svg.addEventListener("pointerup", () => { pressed = null; });
+  svg.addEventListener("pointerup", () => {
+    const band = pressed && !pressed.moved && !pressed.brush ? bandAt(store.reading(store.seqAt(pressed.place)), pressed.height) : null;
+    pressed = null;
+    if (band) app.selectBand(band.owner, { within: band.within });
+  });
+  svg.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key === "ArrowUp" || event.key === "ArrowDown") chooseNext(event.key === "ArrowUp" ? 1 : -1);
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") app.go(app.state.place + (event.key === "ArrowRight" ? 1 : -1), true);
+    else if (event.key === "Enter" && app.state.band) app.selectBand(app.state.band.owner);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
 
   function measure() {
     width = Math.max(300, svg.clientWidth || 600);
   }
 
-  return { element: h("div", {}, legend, svg, note), show, measure };
+  return { element: h("div", {}, legend, svg, held, note), focus: () => svg.focus(), show, measure };
+}
+
+const LINE_WORDS = { active: "active less weights", footprint: "footprint since the first reading" };
+
+function bytesLabel(store, seq) {
+  const reading = store.reading(seq);
+  if (!reading) return `Bytes by owner over ${store.count} events. Nothing was read yet.`;
+  const footprint = footprintAt(store, seq);
+  const told = [...STACK, "counted", "active", "budget"].map((name) => `${name} ${bytesWords(reading[name])}`);
+  return `Bytes by owner over ${store.count} events. At event ${seq}: ${[...told, ...(footprint < 0 ? [] : [`footprint of the process ${bytesWords(footprint)}`])].join(", ")}. Up and down choose a band, Enter selects what it holds.`;
 }

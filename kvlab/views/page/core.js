@@ -49,13 +49,16 @@ function lastUpTo(column, value) {
 class Store {
   constructor(data) {
     this.about = data;
-    this.tables = { events: {}, nodes: {}, spans: {}, readings: {}, predicted: {}, marks: {}, uses: {}, wrong: {}, texts: {} };
+    this.tables = { events: {}, nodes: {}, spans: {}, readings: {}, predicted: {}, marks: {}, uses: {}, wrong: {}, buffers: {}, moves: {}, sites: {}, texts: {}, tokens: {} };
     this.requests = [];
     this.rowOfRequest = new Map();
     this.kinds = [];
     this.templates = [];
+    this.callSites = [];
     this.usesOf = new Map();
     this.usesRead = 0;
+    this.saidBy = new Map();
+    this.saidRead = 0;
     this.listeners = new Set();
     this.scenes = new Map();
     this.version = 0;
@@ -82,6 +85,7 @@ class Store {
     }
     this.kinds.push(...(delta.kinds ?? []));
     this.templates.push(...(delta.templates ?? []));
+    this.callSites.push(...(delta.call_sites ?? []));
     if (delta.groups) this.about.groups = delta.groups;
     this.version += 1;
     this.scenes.clear();
@@ -112,6 +116,24 @@ class Store {
 
   requestAt(place) {
     return this.count ? this.tables.events.request[place] : 0;
+  }
+
+  // The texts of a request's tokens, by their place in prompt and reply; of -1 - node those of a node that stood before the run.
+  tokenTexts(request) {
+    const { tokens } = this.tables;
+    for (; this.saidRead < (tokens.seq?.length ?? 0); this.saidRead += 1) {
+      const of = tokens.request[this.saidRead];
+      if (!this.saidBy.has(of)) this.saidBy.set(of, []);
+      tokens.texts[this.saidRead].forEach((text, place) => { this.saidBy.get(of)[tokens.start[this.saidRead] + place] = text; });
+    }
+    return this.saidBy.get(request) ?? [];
+  }
+
+  // The Python code that asked for the bytes of an event, its callers after it, a line each; "" when the recording does not carry it.
+  callSite(seq) {
+    const { sites } = this.tables;
+    const row = lastUpTo(sites.seq ?? [], seq);
+    return row >= 0 && sites.seq[row] === seq ? this.callSites[sites.site[row]] : "";
   }
 
   // The row of a reading (or prediction) that holds at seq; null before the first.

@@ -7,12 +7,14 @@ function mountDashboard(root, store, host = {}) {
   const app = {
     id: `kv${mounted}`,
     store,
-    state: { place: 0, selected: -1, window: null, order: false, overview: false, playing: false },
+    state: { place: 0, selected: -1, band: null, window: null, order: false, overview: false, playing: false },
     found: null,
+    hits: new Map(),
     extent: () => furthest(),
     colour: (name) => getComputedStyle(root).getPropertyValue(`--kv-${name}`).trim() || "#808080",
     textsAt: (request, seq) => textsOf(store, request, seq),
-    select, go, hover, setWindow, goToRequest,
+    select, selectBand, chooseBand, go, hover, setWindow, goToRequest,
+    redraw: () => schedule(),
   };
   root.classList.add("kvlab");
   root.setAttribute("data-lm-suppress-shortcuts", "true");
@@ -40,7 +42,7 @@ function mountDashboard(root, store, host = {}) {
   const controls = controlsView(app, { next, back, toStart, toEnd, toggle, jump });
   const details = h("p", { class: "kv-note kv-details", "aria-live": "polite" });
   const tip = h("p", { class: "kv-note kv-tip" });
-  const search = h("input", { class: "kv-search", type: "search", placeholder: "node, request or label…", "aria-label": "Search nodes by number, by request, by label, or by text where texts are shown" });
+  const finder = finderView(app, { reveal: (node) => { if (!app.state.overview) views.outline.reveal(node); }, leave: () => shownTrie().focus() });
   const mode = h("button", { class: "kv-mode", "aria-pressed": "false", title: "Key: o" }, "Overview");
   const order = h("button", { class: "kv-mode", "aria-pressed": "false", title: "Number the nodes in the order in which eviction would take them. Key: e" }, "Eviction order");
   const trie = h("div", { class: "kv-trie" }, views.outline.element);
@@ -48,7 +50,7 @@ function mountDashboard(root, store, host = {}) {
     h("div", { class: "kv-title" }, store.about.title ?? ""),
     controls.element,
     panel("Bytes by owner", views.bytes.element, "kv-wide"),
-    panel("Trie", h("div", {}, h("div", { class: "kv-tools" }, search, mode, order), trie, tip), "kv-half"),
+    panel("Trie", h("div", {}, h("div", { class: "kv-tools" }, finder.element, mode, order), finder.told, trie, tip), "kv-half"),
     panel("Snapshots by layer", h("div", {}, views.spans.element, details), "kv-half"),
     panel("Requests", views.requests.element, "kv-wide"),
     legend(),
@@ -58,12 +60,7 @@ function mountDashboard(root, store, host = {}) {
     return h("section", { class: `kv-panel ${size}`, "aria-label": title }, h("h4", {}, title), content);
   }
 
-  function legend() {
-    const states = ["owned", "lazy", "view", "missing"].map((state) => h("span", {}, h("i", { class: `kv-chip kv-${state}` }, LETTER[state]), state));
-    const sorts = ["restored", "recomputed", "new", "generated"].map((sort) => h("span", {}, h("i", { class: `kv-swatch kv-sort-${sort}` }), SORTS[sort]));
-    return h("p", { class: "kv-note kv-legend" }, ...states, h("span", {}, "frame = active path, ◂ frontier, ★ explicit restore point, ⚲ protected"), ...sorts,
-      h("span", {}, "keys: . , next and back · p phase · r request · space play · [ ] window · / search · o overview · e eviction order · t b q trie, time, requests"));
-  }
+  const shownTrie = () => (app.state.overview ? views.overview : views.outline);
 
   function show(animate) {
     const scene = store.scene(app.state.place);
@@ -76,7 +73,7 @@ function mountDashboard(root, store, host = {}) {
     views.spans.show(scene);
     views.bytes.show(scene);
     views.requests.show(scene);
-    showDetails(scene);
+    details.textContent = detailWords(store, scene, app.state.selected);
     last = app.state.place;
     root.dataset.seq = String(scene.seq);
     root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
@@ -105,8 +102,25 @@ function mountDashboard(root, store, host = {}) {
   function select(node) {
     app.state.selected = store.scene(app.state.place).exists(node) || node < 0 ? node : app.state.selected;
     if (!app.state.overview) views.outline.reveal(app.state.selected);
-    host.selected?.(app.state.selected);
+    app.state.band = null;
+    host.selected?.(app.state.selected, null);
     app.state.animate = false;
+    schedule();
+  }
+
+  // A band of bytes is chosen, and with it a node that holds its bytes, if any does.
+  function selectBand(owner, which = {}) {
+    const held = bandHolds(store.scene(app.state.place), owner, which);
+    app.state.selected = held.node;
+    if (!app.state.overview) views.outline.reveal(held.node);
+    app.state.band = { owner, node: held.node };
+    host.selected?.(held.node, held);
+    app.state.animate = false;
+    schedule();
+  }
+
+  function chooseBand(owner) {
+    app.state.band = { owner };
     schedule();
   }
 
@@ -122,30 +136,7 @@ function mountDashboard(root, store, host = {}) {
 
   function hover(node) {
     const scene = store.scene(app.state.place);
-    if (!scene.exists(node)) {
-      tip.textContent = "";
-      return;
-    }
-    tip.textContent = nodeWords(scene, node);
-  }
-
-  function nodeWords(scene, node) {
-    const { start, end, request, born } = scene.node(node);
-    const why = scene.protectedBy(node);
-    const rank = why ? -1 : scene.candidates().indexOf(node);
-    const use = store.use(node, scene.seq);
-    const evict = why ? `protected: ${why}` : rank >= 0 ? `eviction candidate ${rank + 1} of ${scene.candidates().length} (${scene.policy.evict_order ?? "lru"}), first: ${scene.candidates().slice(0, 3).map((one) => `#${one}`).join(", ")}` : "";
-    return `${node === 0 ? "root" : `node #${node}`} [${start}, ${end}), ${end - start} tokens, ${bytesWords(scene.counted[node])} counted; so since event ${born}${request > 0 ? `, made by request ${request}` : ""}${use.seq >= 0 ? `, last used at event ${use.seq}` : ""}; ${evict}`;
-  }
-
-  function showDetails(scene) {
-    const node = app.state.selected;
-    if (!scene.exists(node)) {
-      details.textContent = node >= 0 ? `Node #${node} does not exist at this moment.` : "Select a node to see its path and its snapshots.";
-      return;
-    }
-    const held = scene.spans(node).map((span) => `${store.about.groups[span.group]?.label ?? span.group}: ${span.state}, ${bytesWords(span.counted)} counted, ${bytesWords(span.retained)} retained`);
-    details.textContent = `${nodeWords(scene, node)}. ${held.join("; ") || "No snapshot."}`;
+    tip.textContent = scene.exists(node) ? nodeWords(store, scene, node) : "";
   }
 
   // Forward: in what is there, and at its end by asking the host for more.
@@ -202,10 +193,10 @@ function mountDashboard(root, store, host = {}) {
   function toggleMode() {
     app.state.overview = !app.state.overview;
     mode.setAttribute("aria-pressed", String(app.state.overview));
-    trie.replaceChildren((app.state.overview ? views.overview : views.outline).element);
+    trie.replaceChildren(shownTrie().element);
     measure();
     show(false);
-    (app.state.overview ? views.overview : views.outline).focus();
+    shownTrie().focus();
   }
 
   function toggleOrder() {
@@ -213,17 +204,6 @@ function mountDashboard(root, store, host = {}) {
     order.setAttribute("aria-pressed", String(app.state.order));
     root.classList.toggle("kv-ranked", app.state.order);
     schedule();
-  }
-
-  function find() {
-    const scene = store.scene(app.state.place);
-    const found = searched(scene, search.value);
-    app.found = new Set(found);
-    search.setAttribute("aria-description", search.value ? `${found.length} found` : "");
-    tip.textContent = search.value ? `${found.length} found${found.length ? `: ${found.slice(0, 8).map((node) => `#${node}`).join(", ")}` : ""}` : "";
-    if (found.length && !app.state.overview) views.outline.reveal(found[0]);
-    schedule();
-    return found;
   }
 
   function brush(edge) {
@@ -235,21 +215,9 @@ function mountDashboard(root, store, host = {}) {
 
   mode.addEventListener("click", toggleMode);
   order.addEventListener("click", toggleOrder);
-  search.addEventListener("input", find);
-  search.addEventListener("keydown", (event) => {
-    event.stopPropagation();
-    if (event.key === "Escape") {
-      search.value = "";
-      find();
-      views.outline.focus();
-    } else if (event.key === "Enter") {
-      const [first] = find();
-      if (first !== undefined) select(first);
-    }
-  });
   const keys = {
     ".": () => next("event"), ",": back, p: () => next("phase"), r: () => next("request"), " ": toggle, o: toggleMode, e: toggleOrder,
-    "/": () => search.focus(), t: () => (app.state.overview ? views.overview : views.outline).focus(), b: () => controls.focus(),
+    "/": () => finder.focus(), t: () => shownTrie().focus(), y: () => views.bytes.focus(), b: () => controls.focus(),
     q: () => root.querySelector(".kv-requests").focus(),
     "[": () => brush("["), "]": () => brush("]"), Escape: () => setWindow(null), Home: toStart, End: toEnd,
   };
@@ -310,23 +278,4 @@ function mountDashboard(root, store, host = {}) {
       dark.removeEventListener("change", schedule);
     },
   };
-}
-
-function textsOf(store, request, seq) {
-  const { texts } = store.tables;
-  const said = [];
-  (texts.seq ?? []).forEach((at, row) => { if (at <= seq && texts.request[row] === request) said.push(texts.text[row]); });
-  return said.join("");
-}
-
-// Nodes that a search means: `#7` or `7` a node, `r3` those a request made, else words of labels (and of texts where they are shown).
-function searched(scene, words) {
-  const wanted = words.trim().toLowerCase();
-  if (!wanted) return [];
-  const number = /^#?(\d+)$/.exec(wanted);
-  if (number) return scene.exists(Number(number[1])) ? [Number(number[1])] : [];
-  const request = /^r(?:equest)?\s*(\d+)$/.exec(wanted);
-  const requests = request ? [Number(request[1])] : scene.store.requests.filter((row) => row.label.toLowerCase().includes(wanted) || textsOf(scene.store, row.request, scene.seq).toLowerCase().includes(wanted)).map((row) => row.request);
-  const found = new Set(requests);
-  return scene.alive.filter((node) => node !== 0 && found.has(scene.node(node).request)).sort((a, b) => a - b);
 }

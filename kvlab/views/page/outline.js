@@ -44,6 +44,7 @@ function outlineView(app) {
       fold: h("button", { class: "kv-fold", tabindex: "-1", "aria-hidden": "true" }),
       name: h("span", { class: "kv-name" }),
       bar: h("span", { class: "kv-bar" }),
+      hits: h("span", { class: "kv-hits" }),
       tokens: h("span", { class: "kv-number" }),
       counted: h("span", { class: "kv-number" }),
       chips: h("span", { class: "kv-chips" }),
@@ -52,7 +53,7 @@ function outlineView(app) {
     };
     const element = h("div", { class: "kv-row kv-node", role: "treeitem", id: `${app.id}-node-${row.node}`, "data-node": row.node },
       h("span", { class: "kv-label" }, cells.fold, cells.name),
-      h("span", { class: "kv-track" }, cells.bar),
+      h("span", { class: "kv-track" }, cells.bar, cells.hits),
       cells.tokens, cells.counted, cells.chips, cells.request, cells.used);
     const came = before ?? { place, start: scene.node(row.node).start, end: scene.node(row.node).start };
     element.style.transform = `translateY(${came.place * ROW}px)`;
@@ -90,6 +91,15 @@ function outlineView(app) {
       entry.states = states.join();
       cells.chips.replaceChildren(...(node === 0 ? [] : states.map((state, group) => h("i", { class: `kv-chip kv-${state}`, title: `${store.about.groups[group].label}: ${state}` }, LETTER[state]))));
     }
+    const hits = app.hits.get(node) ?? [];
+    if (entry.hits !== hits.join()) {
+      entry.hits = hits.join();
+      cells.hits.replaceChildren(...hits.map(([from, to]) => {
+        const mark = h("i", { class: "kv-hit", title: `found at tokens ${from} to ${to}` });
+        setBar(mark, from, to);
+        return mark;
+      }));
+    }
     const rank = app.state.order ? scene.candidates().indexOf(node) : -1;
     element.className = `kv-row kv-node kv-${scene.state(node)}${scene.active.has(node) ? " kv-active" : ""}${node === scene.frontier ? " kv-frontier" : ""}` +
       `${why ? " kv-protected" : ""}${node === app.state.selected ? " kv-selected" : ""}${node === focused ? " kv-focused" : ""}${app.found?.has(node) ? " kv-found" : ""}`;
@@ -99,7 +109,7 @@ function outlineView(app) {
     if (hasChildren) element.setAttribute("aria-expanded", String(!row.hidden));
     else element.removeAttribute("aria-expanded");
     element.setAttribute("aria-label", `${node === 0 ? "root" : `node ${node}`}, tokens ${start} to ${end}, ${bytesWords(scene.counted[node])} counted, ${states.join(", ")}` +
-      `${scene.active.has(node) ? ", active path" : ""}${node === scene.frontier ? ", frontier" : ""}${why ? `, protected: ${why}` : ""}${user ? ", explicit restore point" : ""}`);
+      `${scene.active.has(node) ? ", active path" : ""}${node === scene.frontier ? ", frontier" : ""}${why ? `, protected: ${why}` : ""}${user ? ", explicit restore point" : ""}${hits.length ? `, found at tokens ${hits.map(([from, to]) => `${from} to ${to}`).join(", ")}` : ""}`);
     entry.at = { place, start, end };
     element.style.transform = `translateY(${place * ROW}px)`;
     setBar(cells.bar, start, end);

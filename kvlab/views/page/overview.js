@@ -77,6 +77,10 @@ function overviewView(app) {
     context.strokeStyle = ink("ink");
     context.lineWidth = 1.4;
     context.stroke(active);
+    context.fillStyle = ink("accent");
+    for (const [node, marks] of app.hits) {
+      if (scene.exists(node)) for (const [from, to] of marks) context.fillRect(x(from), y(node) - thick / 2 - 2, Math.max(2, x(to) - x(from)), thick + 4);
+    }
     const chosen = app.state.selected;
     if (scene.exists(chosen)) {
       const { start, end } = scene.node(chosen);

@@ -1,6 +1,6 @@
 // Layers x token offsets along one path: what of each node's edge each layer group can restore, the live buffer, captures.
 
-// What stands where: a row a layer group and one for the live buffer, spans from left to right. The path is that of the selected node, else the active one.
+// What stands where: a row a layer group and one for its live buffer, spans from left to right. The path is that of the selected node, else the active one.
 function spanRows(scene, selected) {
   const chosen = scene.exists(selected) && selected !== 0;
   const path = chosen ? scene.pathTo(selected) : scene.path;
@@ -20,19 +20,7 @@ function spanRows(scene, selected) {
     return { node: -1, group: spans.group[row], start: spans.start[row], end: spans.end[row], state: scene.store.about.states[spans.state[row]] ?? "missing", counted: spans.counted[row], retained: spans.retained[row], request: spans.request[row], snapshot: spans.snapshot[row] };
   });
   if (!chosen) for (const span of waiting) groups[span.group]?.spans.push(span);
-  return { chosen, groups, live: liveBuffer(scene), captures: captures(scene), end: path.length ? scene.node(path.at(-1)).end : 0 };
-}
-
-// The live buffers in tokens: how far they are filled and, where one token has one price, how many they have room for.
-function liveBuffer(scene) {
-  const reading = scene.store.reading(scene.seq);
-  const { groups } = scene.store.about;
-  const price = groups.reduce((sum, group) => sum + (group.window ? 0 : group.bytes_per_token), 0);
-  const fixed = groups.reduce((sum, group) => sum + group.state_bytes, 0);
-  const offset = scene.offset();
-  const windows = groups.some((group) => group.window && group.bytes_per_token);
-  const capacity = reading && price && !windows && reading.live > fixed ? Math.floor((reading.live - fixed) / price) : 0;
-  return { offset, capacity: Math.max(offset, capacity), known: capacity > 0, bytes: reading?.live ?? 0, filled: reading?.live_logical ?? 0 };
+  return { chosen, groups, live: liveBuffers(scene), captures: captures(scene), end: path.length ? scene.node(path.at(-1)).end : 0 };
 }
 
 function captures(scene) {
@@ -51,7 +39,8 @@ function spansView(app) {
 
   function show(scene) {
     const { chosen, groups, live, captures: marks, end } = spanRows(scene, app.state.selected);
-    const extent = Math.max(app.extent(), live.known ? Math.min(live.capacity, app.extent() * 1.25) : 0, 1);
+    const extent = Math.max(app.extent(), Math.min(Math.max(0, ...live.map((row) => row.room)), app.extent() * 1.25), 1);
+    const reading = store.reading(scene.seq);
     const x = (token) => LABELS + ((width - LABELS - 8) * Math.min(token, extent)) / extent;
     const parts = [];
     let top = 20;
@@ -77,15 +66,22 @@ function spansView(app) {
       }
       top += tall + 6;
     }
-    parts.push(text(0, top + 13, "live buffer"));
-    parts.push(s("g", { class: "kv-live-buffer" },
-      s("rect", { x: LABELS, y: top + 2, width: Math.max(1, x(live.capacity) - LABELS), height: 14, rx: 2, class: "kv-room" }),
-      s("rect", { x: LABELS, y: top + 2, width: Math.max(0, x(live.offset) - LABELS), height: 14, rx: 2, class: "kv-filled" }),
-      s("title", {}, liveWords(live))));
-    parts.push(s("text", { x: LABELS + 4, y: top + 30, class: "kv-small" }, liveWords(live)));
-    svg.setAttribute("height", String(top + 38));
-    svg.setAttribute("viewBox", `0 0 ${width} ${top + 38}`);
-    svg.setAttribute("aria-label", `${title.textContent}. ` + groups.map((row) => `${row.label}: ${row.spans.map((span) => `${span.start} to ${span.end} ${span.state}`).join(", ") || "nothing"}`).join("; ") + `; live buffer ${liveWords(live)}`);
+    parts.push(text(0, top + 9, `live buffers: ${bytesWords(reading?.live_logical ?? 0)} of ${bytesWords(reading?.live ?? 0)} filled`));
+    top += 16;
+    for (const row of live) {
+      const start = row.kind === "recurrent" ? Math.max(LABELS, x(row.offset) - 8) : x(row.from);
+      const room = row.kind === "recurrent" ? start + 8 : x(row.window ? Math.max(row.offset, row.from + row.room) : Math.max(row.room, row.offset));
+      parts.push(text(0, top + 11, row.label));
+      parts.push(s("g", { class: "kv-live-buffer", "data-group": row.group },
+        s("rect", { x: start, y: top, width: Math.max(1, room - start), height: 12, rx: 2, class: "kv-room" }),
+        s("rect", { x: start, y: top, width: Math.max(0, x(row.offset) - start), height: 12, rx: 2, class: "kv-filled" }),
+        s("title", {}, `${row.label}: ${liveWords(row)}`)));
+      parts.push(s("text", { x: LABELS + 4, y: top + 23, class: "kv-small" }, liveWords(row)));
+      top += 30;
+    }
+    svg.setAttribute("height", String(top + 4));
+    svg.setAttribute("viewBox", `0 0 ${width} ${top + 4}`);
+    svg.setAttribute("aria-label", `${title.textContent}. ` + groups.map((row) => `${row.label}: ${row.spans.map((span) => `${span.start} to ${span.end} ${span.state}`).join(", ") || "nothing"}`).join("; ") + `; live buffers: ${live.map((row) => `${row.label}: ${liveWords(row)}`).join("; ")}`);
     svg.replaceChildren(...hatches(app), ...parts);
   }
 
@@ -98,10 +94,6 @@ function spansView(app) {
     const owner = span.node < 0 ? "waits for a node" : `on node #${span.node}`;
     if (span.state === "missing") return `${row.label}: nothing kept ${owner}, tokens ${span.start} to ${span.end}`;
     return `${row.label}: ${span.state} [${span.start}, ${span.end}) ${owner}; ${bytesWords(span.counted)} counted, ${bytesWords(span.retained)} retained; snapshot ${span.snapshot}, taken in request ${span.request} (${store.about.source || "live"})`;
-  }
-
-  function liveWords(live) {
-    return `${live.offset} tokens${live.known ? ` of room for ${live.capacity}` : ""}; ${bytesWords(live.filled)} of ${bytesWords(live.bytes)} filled`;
   }
 
   function measure() {

@@ -26,7 +26,10 @@ export default () => {
       opensAt: model.get("_opens_at"),
       pull: (what) => model.send({ pull: what }),
       moved: (seq) => { if (model.get("at") !== seq) save("at", seq); },
-      selected: (node) => save("selected", node < 0 ? null : node),
+      selected: (node, band) => {
+        model.set("selected", node < 0 ? null : node);
+        save("band", band ? bandTold(band) : {});
+      },
     });
     views.add(view);
     const atMoved = () => view.go(model.get("at"));
@@ -44,6 +47,12 @@ export default () => {
       views.delete(view);
       view.close();
     };
+  }
+
+  // in the words of Python
+  function bandTold({ owner, bytes, node, nodes, layers, event, request, callSite }) {
+    const none = (number) => (number < 0 ? null : number);
+    return { owner, bytes, node: none(node), nodes: nodes.map(([one]) => one), layers, event: none(event), request, call_site: callSite ? callSite.split("\n") : null };
   }
 
   return { initialize, render };

@@ -1,0 +1,141 @@
+"""Live buffers, layer group by layer group: how many tokens each has seen and how many it has room for, rebuilt from the events.
+
+Where they stand is what was restored, evaluated and replied. The room of a window's buffer follows from that by the rules of its own
+storage (`kvlab.layers.spans_state`); a full-attention buffer's room is what is left of a reading's live bytes, over the price of a token.
+
+Invariants: between steps all groups rest at one offset, which for a sliding window keeps counting past the window; a room that the
+bytes of the last reading do not bear out is -1, not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kvlab import events as ev
+from kvlab.layers import KV_KINDS
+from kvlab.layers.spans_chunked import SpanChunkedStore
+from kvlab.layers.spans_state import SpanStateStore, State
+from kvlab.recording.readings import PREDICTED
+from kvlab.shape import LayerGroup, Shape
+
+UNKNOWN = -1
+
+
+class Buffers:
+    """The live buffers as events come.
+
+    Attributes:
+        rows: (seq, group, offset, room): from `seq` on, the buffers of `group` had seen `offset` tokens and had room for `room`. While a request
+            is evaluated only a new room makes a row: the offset follows from chunks and tokens.
+    """
+
+    def __init__(self, shape: Mapping[str, Any]) -> None:
+        self.rows: list[tuple[int, int, int, int]] = []
+        self._groups = Shape.from_dict(dict(shape)).groups if shape else ()
+        self._windows = {place: _window(group) for place, group in enumerate(self._groups) if group.window}
+        self._price = sum(group.bytes_per_token for group in self._groups if group.kind in KV_KINDS)
+        self._states = sum(group.state_bytes for group in self._groups if group.kind == "recurrent")
+        self._offset = 0
+        self._kv_room = UNKNOWN
+        self._prompt = 0
+        self._told: dict[int, tuple[int, int]] = {}
+        # snapshots of windows by their number; those on a node by node and group
+        self._taken: dict[int, ev.SnapshotTaken] = {}
+        self._placed: dict[tuple[int, int], ev.SnapshotTaken] = {}
+
+    def take(self, event: ev.Event) -> None:
+        """Take the next event."""
+        if isinstance(event, ev.RequestBegan):
+            self._prompt = event.tokens
+        elif isinstance(event, ev.SnapshotTaken) and event.group in self._windows:
+            self._taken[event.snapshot] = event
+        elif isinstance(event, ev.SnapshotPlaced) and (taken := self._taken.get(event.snapshot)):
+            self._placed[event.node, taken.group] = taken
+        elif self._moved(event):
+            self._tell(event.seq, moving=isinstance(event, ev.ChunkRan | ev.TokenOut))
+
+    def _moved(self, event: ev.Event) -> bool:
+        if isinstance(event, ev.PagedIn):
+            self._paged_in(event)
+        elif isinstance(event, ev.Matched):
+            self._rest_at(event.cached)
+        elif isinstance(event, ev.ChunkRan):
+            self._write(event.end - self._offset, at_once=True)
+        elif isinstance(event, ev.TokenOut):
+            self._write(self._prompt + event.index - self._offset, at_once=False)
+        elif isinstance(event, ev.BytesRead) and event.source != PREDICTED:
+            self._read(event)
+        else:
+            return False
+        return True
+
+    def _paged_in(self, event: ev.PagedIn) -> None:
+        for group, store in self._windows.items():
+            if held := self._placed.get((event.node, group)):
+                store.put(State((), held.end - held.start, 0), held.end)
+                if event.end < held.end:
+                    store.rewind(event.end)
+        self._offset = event.end
+
+    def _rest_at(self, offset: int) -> None:
+        for store in self._windows.values():
+            if store.offset > offset and store.can_rewind(offset):
+                store.rewind(offset)
+            elif store.offset != offset:
+                store.drop()
+        self._offset = offset
+
+    def _write(self, tokens: int, *, at_once: bool) -> None:
+        if tokens <= 0:
+            return
+        for store in self._windows.values():
+            (store.append if at_once else store.append_each)(tokens)
+        self._offset += tokens
+
+    def _read(self, event: ev.BytesRead) -> None:
+        seen = self._seen(event.live_logical)
+        # what was evaluated without being told (the token before a stop token), or taken back
+        self._write(seen - self._offset, at_once=False)
+        if seen < self._offset:
+            self._rest_at(seen)
+        windows = sum(store.live_retained() for store in self._windows.values())
+        left = event.live - windows - (self._states if self._offset else 0)
+        room, odd = divmod(left, self._price) if self._price else (0, left)
+        self._kv_room = room if not odd and room >= (self._offset if self._price else 0) else UNKNOWN
+
+    def _seen(self, logical: int) -> int:
+        """Return the offset at which the buffers would hold `logical` bytes; the present one when none follows from that."""
+        if not logical:
+            return 0
+        if not self._price or any(group.chunked for group in self._groups):
+            return self._offset
+        inside = self._price + sum(group.bytes_per_token for group in self._groups if group.window)
+        low = 0
+        left = logical - self._states
+        for window in sorted({group.window for group in self._groups if group.window}):
+            step = min(window - low, left // inside)
+            low, left = low + step, left - step * inside
+            if low < window:
+                return low
+            inside -= sum(group.bytes_per_token for group in self._groups if group.window == window)
+        return low + left // inside
+
+    def _tell(self, seq: int, *, moving: bool) -> None:
+        for place, group in enumerate(self._groups):
+            if group.kind == "stateless":
+                continue
+            room = self._room(place, group)
+            before = self._told.get(place, (UNKNOWN, UNKNOWN))
+            if before != (before[0] if moving else self._offset, room):
+                self._told[place] = self._offset, room
+                self.rows.append((seq, place, self._offset, room))
+
+    def _room(self, place: int, group: LayerGroup) -> int:
+        if self._kv_room == UNKNOWN or group.kind == "recurrent":
+            return UNKNOWN
+        return self._windows[place].capacity if place in self._windows else self._kv_room
+
+
+def _window(group: LayerGroup) -> SpanStateStore:
+    return SpanChunkedStore(group) if group.chunked else SpanStateStore(group)

@@ -1,0 +1,55 @@
+"""What requests said, as a dataset keeps it when it is asked to: whole texts, and the text of every token of a prompt and its reply."""
+
+from __future__ import annotations
+
+import json
+
+from kvlab import events as ev
+from kvlab.recording import Recording
+
+Row = tuple[int, int, int, list[str]]
+
+SHOWN, HIDDEN, NOT_STORED, NO_TOKENS = "shown", "hidden", "not_stored", "no_tokens"
+"""Whether a page can search by the text of tokens: it can; it was not asked to show texts; none were stored; they were, but not token by token."""
+
+
+class Texts:
+    """Texts as events come.
+
+    Attributes:
+        said: (seq, request, text): a prompt, or a piece of a reply.
+        tokens: (seq, request, start, texts): the texts of a request's tokens from index `start` on.
+    """
+
+    def __init__(self) -> None:
+        self.said: list[tuple[int, int, str]] = []
+        self.tokens: list[Row] = []
+        self._prompt = 0
+
+    def take(self, event: ev.Event) -> None:
+        """Take the next event."""
+        if isinstance(event, ev.RequestBegan):
+            self._prompt = event.tokens
+            if event.text:
+                self.said.append((event.seq, event.request, event.text))
+            if told := prompt_tokens(event):
+                self.tokens.append((event.seq, event.request, 0, [text for _, text in told]))
+        elif isinstance(event, ev.TokenOut) and event.text:
+            self.said.append((event.seq, event.request, event.text))
+            if event.token is not None:
+                self.tokens.append((event.seq, event.request, self._prompt + event.index, [event.text]))
+
+
+def prompt_tokens(event: ev.RequestBegan) -> list[tuple[int, str]]:
+    """Return a prompt's token ids, each with the text it adds; [] when the event does not carry them."""
+    told: str | None = event.prompt_tokens
+    return [(int(token), str(text)) for token, text in json.loads(told)] if told else []
+
+
+def of_recording(recording: Recording, *, texts: bool) -> str:
+    """Return whether a page that shows `texts` of a recording can search by the text of tokens, in the words above."""
+    if not recording.manifest.stored_text:
+        return NOT_STORED
+    if not texts:
+        return HIDDEN
+    return SHOWN if recording.events.get_column("prompt_tokens").drop_nulls().len() else NO_TOKENS

@@ -1,0 +1,23 @@
+// Words about nodes, and the legend of the dashboard.
+
+function nodeWords(store, scene, node) {
+  const { start, end, request, born } = scene.node(node);
+  const why = scene.protectedBy(node);
+  const rank = why ? -1 : scene.candidates().indexOf(node);
+  const use = store.use(node, scene.seq);
+  const evict = why ? `protected: ${why}` : rank >= 0 ? `eviction candidate ${rank + 1} of ${scene.candidates().length} (${scene.policy.evict_order ?? "lru"}), first: ${scene.candidates().slice(0, 3).map((one) => `#${one}`).join(", ")}` : "";
+  return `${node === 0 ? "root" : `node #${node}`} [${start}, ${end}), ${end - start} tokens, ${bytesWords(scene.counted[node])} counted; so since event ${born}${request > 0 ? `, made by request ${request}` : ""}${use.seq >= 0 ? `, last used at event ${use.seq}` : ""}; ${evict}`;
+}
+
+function detailWords(store, scene, node) {
+  if (!scene.exists(node)) return node >= 0 ? `Node #${node} does not exist at this moment.` : "Select a node to see its path and its snapshots.";
+  const held = scene.spans(node).map((span) => `${store.about.groups[span.group]?.label ?? span.group}: ${span.state}, ${bytesWords(span.counted)} counted, ${bytesWords(span.retained)} retained`);
+  return `${nodeWords(store, scene, node)}. ${held.join("; ") || "No snapshot."}`;
+}
+
+function legend() {
+  const states = ["owned", "lazy", "view", "missing"].map((state) => h("span", {}, h("i", { class: `kv-chip kv-${state}` }, LETTER[state]), state));
+  const sorts = ["restored", "recomputed", "new", "generated"].map((sort) => h("span", {}, h("i", { class: `kv-swatch kv-sort-${sort}` }), SORTS[sort]));
+  return h("p", { class: "kv-note kv-legend" }, ...states, h("span", {}, "frame = active path, ◂ frontier, ★ explicit restore point, ⚲ protected"), ...sorts,
+    h("span", {}, "keys: . , next and back · p phase · r request · space play · [ ] window · / search · o overview · e eviction order · t b q y trie, time, requests, bytes"));
+}
