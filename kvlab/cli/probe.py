@@ -11,7 +11,7 @@ NAME = "probe"
 ABOUT = "look at a live Ollama, look on for a while, or run a workload against it; nothing is unloaded unless the workload says so"
 EXAMPLE = (
     "kvlab probe\nkvlab probe --watch 600 --out evening.kvrec\nkvlab probe --workload unrelated:15 --model qwen3:4b --out probe.kvrec\n"
-    "kvlab probe --workload E2 --requests 20 --seconds 900 --json"
+    'kvlab probe --workload E2 --seconds 900 --json\nkvlab probe --workload E2 --restart-with "brew services restart ollama" --out unload.kvrec'
 )
 
 
@@ -34,6 +34,15 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scale", metavar="F", type=float, default=1.0, help="the workload's counts of tokens times F")
     parser.add_argument("--unload-by", choices=("api", "stop"), default="api", help="how a workload's unload is done: a call, or the command ollama stop")
+    parser.add_argument(
+        "--restart-with",
+        metavar="COMMAND",
+        help='the command that a workload\'s restart of the server (E2 has one) may run, such as "sudo systemctl restart ollama"; without it you are asked '
+        "to restart it by hand",
+    )
+    parser.add_argument(
+        "--restart-wait", metavar="SECONDS", type=float, default=300.0, help="how long a restart is waited for (default: %(default)s; 0 leaves it out)"
+    )
     parser.add_argument("--log", metavar="FILE", help="the server's log, read as it grows; by default Ollama's usual one")
     parser.add_argument("--elsewhere", action="store_true", help="the URL may be another machine; its processes cannot be seen")
     arguments.out(parser)
@@ -60,6 +69,8 @@ def run(args: Arguments) -> int:
                 context=args.context,
                 keep_alive=args.keep_alive,
                 unload_by=args.unload_by,
+                restart=args.restart_with,
+                restart_wait_s=args.restart_wait,
                 store_text=args.store_text,
                 out=args.out,
                 progress=arguments.shows_progress(args),

@@ -16,6 +16,7 @@ from kvlab.policy import Policy
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
 from kvlab.workloads import Request, Workload
+from kvlab.workloads.cases import ACTIONS
 
 
 def lawful(policy: Policy) -> Policy:
@@ -65,7 +66,8 @@ class Twin(Source, Rich):
         self._spans.meter.retained = lambda: ledger.retained
 
     def _act(self, runner: Runner, action: str) -> None:
-        if action == "unload":
+        if action in ACTIONS:
+            # whichever way: the process that held the model ends
             runner.unload()
         else:
             super()._act(runner, action)

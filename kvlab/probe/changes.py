@@ -27,6 +27,9 @@ class Changes:
 
     def __init__(self) -> None:
         self._last: Sample | None = None
+        # as they were last known: between two looks that know them a server may be silent, or away
+        self._server: Process | None = None
+        self._listed: tuple[str, ...] = ()
         self._held: set[Process] = set()
         self._empty_since: float | None = None
         self.left_behind: set[Process] = set()
@@ -36,6 +39,9 @@ class Changes:
         last = self._last
         signs: list[Event] = [*self._answers(sample, last), *(self._processes(sample, last) if last else ()), *self._left_behind(sample)]
         self._last = sample
+        self._server = sample.family.server or self._server
+        if sample.models is not None:
+            self._listed = tuple(sample.sizes)
         return signs
 
     def _answers(self, sample: Sample, last: Sample | None) -> Iterator[LifeSign]:
@@ -44,14 +50,14 @@ class Changes:
             yield LifeSign(state=trouble.state, seconds=trouble.seconds, message=f"the list of models: {trouble.message}")
         if trouble is None and before is not None:
             yield LifeSign(state="answering", message="the server answers again")
-        if last and last.models and sample.models is not None:
-            for name in sorted(set(last.sizes) - set(sample.sizes)):
+        if sample.models is not None:
+            for name in sorted(set(self._listed) - set(sample.sizes)):
                 yield LifeSign(state="unlisted", model=name, message="no longer listed")
 
     def _processes(self, sample: Sample, last: Sample) -> Iterator[Event]:
         server, before = sample.family.server, last.family.server
-        if before and server and server != before:
-            yield LifeSign(state="restarted", pid=server.pid, message=f"the server was process {before.pid} and is process {server.pid}")
+        if self._server and server and server != self._server:
+            yield LifeSign(state="restarted", pid=server.pid, message=f"the server was process {self._server.pid} and is process {server.pid}")
         elif before and not server:
             yield LifeSign(state="process_gone", pid=before.pid, message="the server's process is gone")
         for runner in last.family.runners:

@@ -5,7 +5,8 @@
     probe.watch(600)                               # looks on for ten minutes; Ctrl-C ends it
     rec = probe.run("unrelated:15")                # asks, a row a request
 
-Nothing is sent anywhere but to that server, nothing is unloaded unless the workload says so, prompts and answers are stored only when asked.
+Nothing is sent anywhere but to that server, nothing is unloaded unless the workload says so, nothing is restarted unless you allow the command
+as well, prompts and answers are stored only when asked.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from kvlab.probe.looking import Looking
 from kvlab.probe.machine_bytes import ReadsMachine, reader_of_this_machine
 from kvlab.probe.process_bytes import ReadsProcess, reader_of_this_system
 from kvlab.probe.processes import NoProcesses, Processes, SystemProcesses
+from kvlab.probe.restarting import WAIT_S, Ask, Restart, Restarting, ask_on_terminal, restart_by
 from kvlab.probe.sample import Sampler
 from kvlab.probe.server import QUICK_S, SILENCE_S, Server
 from kvlab.probe.telling import SOURCE, Teller
 from kvlab.probe.trouble import Trouble
-from kvlab.probe.unloading import WAYS, Stop, Unloading, ollama_stop
+from kvlab.probe.unloading import WAYS, Stop, Unloading, can_stop, ollama_stop
 from kvlab.probe.workload_run import Bounds, WorkloadRun
 from kvlab.recording import Manifest, Recorder, Recording, load
 from kvlab.workloads import Request, Workload, resolve
@@ -68,6 +70,7 @@ class Probe:
         process_bytes: ReadsProcess | None = None,
         machine_bytes: ReadsMachine | None = None,
         stop: Stop = ollama_stop,
+        ask: Ask = ask_on_terminal,
     ) -> None:
         """Prepare a probe; nothing is sent yet.
 
@@ -85,6 +88,7 @@ class Probe:
             process_bytes: What reads a process.
             machine_bytes: What reads the machine.
             stop: What runs `ollama stop`.
+            ask: What shows the user what to do by hand.
 
         Raises:
             BadValue: the address or the log cannot be used.
@@ -98,6 +102,7 @@ class Probe:
         self._process_bytes = process_bytes or reader_of_this_system()
         self._machine_bytes = machine_bytes or reader_of_this_machine()
         self._stop = stop
+        self._ask = ask
         self._log = _log(log) if log is not None else (usual_log() if str(address) == DEFAULT_URL else None)
 
     def look(self, out: str | None = None) -> Recording:
@@ -137,6 +142,8 @@ class Probe:
         context: int = 0,
         keep_alive: str = "",
         unload_by: str = "api",
+        restart: str | Restart | None = None,
+        restart_wait_s: float = WAIT_S,
         store_text: bool = False,
         out: str | None = None,
         progress: bool = True,
@@ -151,6 +158,8 @@ class Probe:
             context: The context length that is asked for; 0 leaves it to the server. With some engines another length loads the model anew.
             keep_alive: How long the model stays loaded after a request, such as `10m` or `-1`; "" leaves it to the server.
             unload_by: How a workload's unload is done: `api` (a call with keep_alive 0) or `stop` (the command `ollama stop`).
+            restart: The command that a workload's restart of the server may run; without one the user is asked to do it by hand.
+            restart_wait_s: Seconds in which the server has to be back, another process; 0 leaves out a restart by hand.
             store_text: Keep prompts and answers.
             out: Where the recording is stored.
             progress: Show a progress bar.
@@ -167,10 +176,12 @@ class Probe:
                 what="this probe only reads", why="a workload asks the server for answers", hint="leave out --read-only (in Python: read_only=True)"
             )
         _time("the bound of seconds", seconds, least=0)
+        _time("the wait for a restart", restart_wait_s, least=0)
         if unload_by not in WAYS:
             raise BadValue(what=f"there is no way {unload_by!r} to unload", why=f"the ways are {', '.join(WAYS)}", hint="write api or stop")
         if requests is not None and requests < 1:
             raise BadValue(what=f"{requests} requests are no bound", why="a run has at least one", hint="leave the bound out for all of the workload")
+        restarts = restart_by(restart) if isinstance(restart, str) else restart
         work_load = _workload(workload)
         model, trouble = self._model()
 
@@ -179,8 +190,10 @@ class Probe:
                 looking.look()
                 teller.tell(Warned(message="no request was sent: the server does not tell which models it has"))
                 return
-            unloading = Unloading(self.server, looking, teller, self._clock, unload_by, self._stop)
-            run = WorkloadRun(self.server, looking, teller, self._clock, unloading)
+            unloading = Unloading(self.server, looking, teller, self._clock, self._stop)
+            restarting = Restarting(looking, teller, self._clock, restarts, self._ask, restart_wait_s)
+            ways = {"unload": unload_by} | ({"stop": "stop"} if can_stop(self._stop) else {})
+            run = WorkloadRun(self.server, looking, teller, self._clock, unloading, restarting, ways)
             most = len(work_load) if requests is None else min(requests, len(work_load))
             with tqdm(total=most, desc=work_load.name, unit="request", disable=not progress) as bar:
 

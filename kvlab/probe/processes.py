@@ -1,7 +1,8 @@
 """Processes: which ones hold the models. A server's runners are its descendants; a server without any holds the models itself.
 
-Invariant: a process is told apart by its number and the time it began, so a number that is used again is another process. One that
-has ended and waits for its parent to take notice holds nothing and counts as gone.
+Invariants: a process is told apart by its number and the time it began, so a number that is used again is another process. One that
+has ended and waits for its parent to take notice holds nothing and counts as gone. A runner that outlives its server holds what it held,
+so it stays in the family until it ends.
 """
 
 from __future__ import annotations
@@ -62,28 +63,27 @@ class NoProcesses:
 
 
 class SystemProcesses:
-    """Looks for the process that listens on `port`, or begins with `pid`."""
+    """Looks for the process that listens on `port`, or begins with `pid`; when that one ends, for the next one that listens."""
 
     def __init__(self, port: int, pid: int | None = None) -> None:
         self._port = port
-        self._given = pid
-        self._server: psutil.Process | None = None
+        self._server: psutil.Process | None = None if pid is None else _process(pid)
+        self._runners: tuple[Process, ...] = ()
 
     def family(self) -> Family:
         """Return the server and its descendants that live."""
         server = self._found()
-        if server is None:
-            return Family()
         try:
-            children = server.children(recursive=True)
+            children = server.children(recursive=True) if server else []
         except psutil.Error:
             children = []
-        runners = tuple(found for child in children if (found := _alive(child)))
-        return Family(_alive(server), tuple(sorted(runners, key=lambda process: process.born)))
+        runners = {(found.pid, found.born): found for child in children if (found := _alive(child))}
+        # as they were first seen: who outlives its server has another parent, and is the same process
+        runners |= {(one.pid, one.born): one for one in self._runners if _lives(one)}
+        self._runners = tuple(sorted(runners.values(), key=lambda process: process.born))
+        return Family(_alive(server) if server else None, self._runners)
 
     def _found(self) -> psutil.Process | None:
-        if self._given is not None:
-            return _process(self._given)
         # is_running compares the time it began, too
         if self._server is None or not self._server.is_running() or _alive(self._server) is None:
             pid = _listener(self._port)
@@ -96,6 +96,12 @@ def _process(pid: int) -> psutil.Process | None:
         return psutil.Process(pid)
     except psutil.Error:
         return None
+
+
+def _lives(process: Process) -> bool:
+    found = _process(process.pid)
+    now = _alive(found) if found else None
+    return now is not None and now.born == process.born
 
 
 def _alive(process: psutil.Process) -> Process | None:

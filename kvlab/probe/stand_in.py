@@ -27,7 +27,7 @@ CONTEXT = 65536
 
 
 @contextmanager
-def stand_in(model: str = MODEL, policy: Policy | None = None, *, version: str = VERSION, log: str | Path | None = None) -> Generator[str]:
+def stand_in(model: str = MODEL, policy: Policy | None = None, *, version: str = VERSION, log: str | Path | None = None, port: int = 0) -> Generator[str]:
     """Serve while the `with` block lasts; its value is the server's URL.
 
     Args:
@@ -35,11 +35,13 @@ def stand_in(model: str = MODEL, policy: Policy | None = None, *, version: str =
         policy: The rules of its cache.
         version: What it says of its version.
         log: A file to which it writes what a server of that kind writes of each request at level INFO.
+        port: Where it listens; 0 for any port that is free.
 
     Raises:
         KvlabError: the model is not known.
+        OSError: the port is taken.
     """
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(_Runner(open_twin(model), policy, model, version, None if log is None else Path(log))))
+    server = ThreadingHTTPServer(("127.0.0.1", port), _handler(_Runner(open_twin(model), policy, model, version, None if log is None else Path(log))))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

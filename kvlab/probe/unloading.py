@@ -25,10 +25,15 @@ WITHIN_S = 60.0
 """Seconds in which a model has to leave the list: a running request holds it there."""
 
 WAYS = ("api", "stop")
-"""How a model is unloaded: by the API with `keep_alive` 0, or by the command `ollama stop`."""
+"""How a model is unloaded: by the API with `keep_alive` 0, or by the command `ollama stop`. The third way is to restart the server (restarting.py)."""
 
 Stop = Callable[[Server, str], str]
 """Runs `ollama stop` for a model; returns "" or why it did not work."""
+
+
+def can_stop(stop: Stop) -> bool:
+    """Return whether `ollama stop` can be run here."""
+    return stop is not ollama_stop or shutil.which("ollama") is not None
 
 
 def ollama_stop(server: Server, model: str) -> str:
@@ -47,25 +52,24 @@ def ollama_stop(server: Server, model: str) -> str:
 class Unloading:
     """Unloads a model and looks for the proof."""
 
-    def __init__(self, server: Server, looking: Looking, teller: Teller, clock: Clock, way: str = "api", stop: Stop = ollama_stop) -> None:
+    def __init__(self, server: Server, looking: Looking, teller: Teller, clock: Clock, stop: Stop = ollama_stop) -> None:
         self._server = server
         self._looking = looking
         self._teller = teller
         self._clock = clock
-        self._way = way
         self._stop = stop
         self._before: Sample | None = None
 
-    def unload(self, model: str, request: int = 0) -> bool:
-        """Unload `model` and return whether that is proved so far; a later request's `answered` completes the proof.
+    def unload(self, model: str, request: int = 0, way: str = "api") -> bool:
+        """Unload `model` by one of `WAYS` and return whether that is proved so far; a later request's `answered` completes the proof.
 
         Raises:
             Forbidden: this probe only reads.
         """
         before = self._looking.look([request])
         listed = model in before.sizes
-        self._tell("unload_asked", model, f"by {self._way}" + ("" if listed else "; it was not listed before"), request)
-        if not self._accepted(model, request):
+        self._tell("unload_asked", model, f"by {way}" + ("" if listed else "; it was not listed before"), request)
+        if not self._accepted(model, request, way):
             return False
         self._before = before
         now = self._wait(before, model, request)
@@ -87,6 +91,10 @@ class Unloading:
         self._looking.settled([request])
         return proved
 
+    def ended(self, before: Sample) -> None:
+        """What held the model at the look `before` was ended in another way: the next request has to be answered by another process."""
+        self._before = before
+
     def answered(self, sample: Sample, request: int, load_s: float) -> None:
         """A request after an unload was answered: say whether a process other than the old one did it."""
         if self._before is None:
@@ -101,8 +109,8 @@ class Unloading:
         else:
             self._tell("loaded_again", "", f"which process did it cannot be told apart; {took}", request, load_s)
 
-    def _accepted(self, model: str, request: int) -> bool:
-        if self._way == "stop":
+    def _accepted(self, model: str, request: int, way: str) -> bool:
+        if way == "stop":
             self._server.require_may_ask()
             refused = self._stop(self._server, model)
         else:

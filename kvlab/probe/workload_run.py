@@ -1,9 +1,9 @@
-"""A workload against a live server, within bounds, a row a request. Nothing is unloaded or stopped unless the workload says so."""
+"""A workload against a live server, within bounds, a row a request. Nothing is unloaded, stopped or restarted unless the workload says so."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kvlab.events import Warned
@@ -13,6 +13,7 @@ from kvlab.probe.connection import Connection
 from kvlab.probe.looking import Looking
 from kvlab.probe.marks import Marks
 from kvlab.probe.plan import Numbered, Step, steps
+from kvlab.probe.restarting import Restarting
 from kvlab.probe.server import Server
 from kvlab.probe.telling import Teller
 from kvlab.probe.unloading import Unloading
@@ -21,8 +22,9 @@ from kvlab.workloads import Conversations, Request, Workload
 MOST_FAILURES = 3
 """Requests in a row that a server may fail to answer before the run ends."""
 
-UNLOAD = "unload"
-"""The action of a workload that unloads the model."""
+
+_LEFT_OUT = {"stop": "the workload unloads by `ollama stop`, and the command ollama is not installed here: this part is left out"}
+_NOT_OURS = "the workload asks for {!r}, which a probe does not do; do it by hand while kvlab probe --watch looks on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,18 @@ class Bounds:
 
 
 class WorkloadRun:
-    """One run of a workload against a server."""
+    """One run of a workload against a server; `ways` says how its actions unload, and holds none that cannot be done here."""
 
-    def __init__(self, server: Server, looking: Looking, teller: Teller, clock: Clock, unloading: Unloading) -> None:
+    def __init__(
+        self, server: Server, looking: Looking, teller: Teller, clock: Clock, unloading: Unloading, restarting: Restarting, ways: Mapping[str, str]
+    ) -> None:
         self._server = server
         self._looking = looking
         self._teller = teller
         self._clock = clock
         self._unloading = unloading
+        self._restarting = restarting
+        self._ways = ways
         self._conversations = Conversations()
         self._marks = Marks()
         self._lock = threading.Lock()
@@ -91,11 +97,14 @@ class WorkloadRun:
                 self._unloading.answered(sample, place, answer.load_s)
 
     def _act(self, number: int, request: Request, model: str) -> None:
-        if request.action == UNLOAD:
-            self._unloading.unload(model, number)
+        if request.action == "restart":
+            before = self._restarting.restart(model, number, self._left_s())
+            if before is not None:
+                self._unloading.ended(before)
+        elif way := self._ways.get(request.action):
+            self._unloading.unload(model, number, way)
         else:
-            words = f"the workload asks for {request.action!r}, which a probe does not do; do it by hand while kvlab probe --watch looks on"
-            self._teller.tell(Warned(message=words), request=number)
+            self._teller.tell(Warned(message=_LEFT_OUT.get(request.action, _NOT_OURS.format(request.action))), request=number)
 
     def _one(self, number: int, given: Request, asked: Asked) -> Answer:
         """Send one request and wait for its answer."""

@@ -20,8 +20,8 @@ from kvlab.workloads.request import Follow, Request
 from kvlab.workloads.streams import Fresh, NamedStreams
 from kvlab.workloads.workload import Workload
 
-ACTIONS = ("unload",)
-"""What a case can do instead of a request."""
+ACTIONS = ("unload", "stop", "restart")
+"""What a case can do instead of a request: unload the model by a call, by `ollama stop`, or by a restart of the server."""
 
 _CASE_KEYS = ("id", "question", "inspired_by", "fault", "note", "layers", "look_ahead", "units", "policy", "workload", "expected")
 _PART_KEYS = ("prefix_id", "prefix_tokens", "unique_tokens", "unique_id", "tokens")

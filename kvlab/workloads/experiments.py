@@ -12,7 +12,7 @@ from typing import Any
 
 from kvlab.errors import BadValue
 from kvlab.workloads.agent import agent_requests
-from kvlab.workloads.cases import requests_of
+from kvlab.workloads.cases import ACTIONS, requests_of
 from kvlab.workloads.contamination import contamination_requests
 from kvlab.workloads.media_items import media_requests
 from kvlab.workloads.request import Request
@@ -85,10 +85,11 @@ def _short(count: int) -> Build:
 
 
 def _unloads(scale: float) -> tuple[Request, ...]:
-    unload = Request(label="unload", action="unload", max_new=0, think_s=5.0)
+    # the last question proves that a model loads again after the last way, too
+    ways = [Request(label=action, action=action, max_new=0, think_s=5.0) for action in ACTIONS]
     del scale
-    asked = unrelated(9, 5).requests
-    return (*asked[:3], unload, *asked[3:6], unload, *asked[6:], unload)
+    asked = unrelated(10, 5).requests
+    return (*asked[:3], ways[0], *asked[3:6], ways[1], *asked[6:9], ways[2], *asked[9:])
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -155,7 +156,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         {"before": {"lifetimes": "sweep"}},
     ),
     "E1": Experiment("three minimal series; E1 is the one over the number of requests", lambda _: by_requests(), HYBRID_27B, SMALL_HYBRID, "budget_or_leak"),
-    "E2": Experiment("three short questions and an unload, three times", _unloads, HYBRID_27B, SMALL_HYBRID, "what_will_unload_give_back"),
+    "E2": Experiment(
+        "three short questions and an unload, three times: by a call, by ollama stop, by a restart of the server",
+        _unloads,
+        HYBRID_27B,
+        SMALL_HYBRID,
+        "what_will_unload_give_back",
+    ),
 }
 """The experiments by name."""
 

@@ -29,10 +29,19 @@ def url(world: World) -> Iterator[str]:
 
 @pytest.fixture
 def probe_of(world: World, clock: JumpingClock, url: str) -> Callable[..., Probe]:
-    """Return what makes a probe of the recorded server."""
+    """Return what makes a probe of the recorded server, whose user does what he is asked to."""
+
+    def stop(*_: object) -> str:
+        (world.on_unload or world.gone)()
+        return ""
+
+    def ask(words: str) -> None:
+        if "please restart" in words:
+            world.restart()
 
     def make(**choices: Any) -> Probe:
-        given: dict[str, Any] = {"clock": clock, "processes": world, "process_bytes": world.process_bytes, "machine_bytes": world.machine_bytes} | choices
+        given: dict[str, Any] = {"clock": clock, "processes": world, "process_bytes": world.process_bytes, "machine_bytes": world.machine_bytes}
+        given |= {"stop": stop, "ask": ask} | choices
         return Probe(given.pop("url", url), **given)
 
     return make

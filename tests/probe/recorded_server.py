@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from kvlab.allocator.process_bytes import ProcessBytes
 from kvlab.probe.machine_bytes import MachineBytes
-from kvlab.probe.process_bytes import ProcessBytes
 from kvlab.probe.processes import Family, Process
 
 MODEL = "lab-27b-mlx"
@@ -88,6 +88,13 @@ class World:
 
     def gone(self) -> None:
         self.listed, self.runner = False, None
+
+    def restart(self) -> str:
+        """Begin anew as another process; return what a command that restarts returns when it worked."""
+        self.gone()
+        self.server = Process(self.next_pid, 1, "ollama", float(self.next_pid))
+        self.next_pid += 1
+        return ""
 
 
 STALL = object()

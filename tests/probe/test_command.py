@@ -46,11 +46,12 @@ def test_a_workload(url: str, world: World, tmp_path: Path, capsys: pytest.Captu
 
 def test_json(url: str, world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.grows = GIB
-    assert main(["probe", "--url", url, *HERE, "--workload", "E2", "--json"]) == 0
+    assert main(["probe", "--url", url, *HERE, "--workload", "E2", "--restart-wait", "0", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert set(told) >= {"workload", "model", "server", "requests", "samples", "signs", "findings", "warnings"}
     assert told["server"] == {"version": "0.33.1", "where": "this machine", "port": int(url.rpartition(":")[2])}
-    assert [row["request"] for row in told["requests"]] == list(range(1, 13))
+    # ten questions and an unload, a stop and a restart
+    assert [row["request"] for row in told["requests"]] == list(range(1, 14))
     assert told["requests"][0]["size_bytes"] == 19 * GIB
     assert {"unload_asked", "unload_accepted"} <= {sign["state"] for sign in told["signs"]}
 
@@ -92,7 +93,7 @@ def test_a_chat_of_token_ids_cannot_be_asked(url: str, capsys: pytest.CaptureFix
 @pytest.mark.parametrize("workload", ["A1", "A3", "B", "C1", "E1", "E1:context", "E1:concurrency", "E2"])
 def test_every_experiment_can_be_put_to_a_server(url: str, workload: str, capsys: pytest.CaptureFixture[str]) -> None:
     scale = ["--scale", "0.05"] if workload in ("A3", "B", "C1") else []
-    assert main(["probe", "--url", url, *HERE, "--workload", workload, *scale, "--requests", "20", "--json"]) == 0
+    assert main(["probe", "--url", url, *HERE, "--workload", workload, *scale, "--requests", "20", "--restart-wait", "0", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     asked = [row for row in told["requests"] if row["label"]]
     assert asked

@@ -164,8 +164,10 @@ def test_e2_three_times(probe: Probe) -> None:
     recording = probe.run("E2", progress=False)
     found = sign_rows(recording)
     assert found.filter(state="unload_verified").height == 3
-    # after the last one nothing is asked any more
-    assert found.filter(state="loaded_again").height == 2
+    assert found.filter(state="loaded_again").height == 3
+    assert message(recording, "restart_asked") == "of the user, within 300 s"
+    assert message(recording, "unload_verified") == "no longer listed, and process 4242 is gone"
+    assert found.filter(state="unload_verified")["message"][2].startswith("restarted: the server was process 100 and is process ")
 
 
 def test_a_workload_without_unload_never_unloads(probe: Probe, world: World) -> None:
@@ -174,5 +176,5 @@ def test_a_workload_without_unload_never_unloads(probe: Probe, world: World) -> 
 
 
 def test_an_action_that_is_not_ours_is_told(probe: Probe) -> None:
-    recording = probe.run(Workload("restart", (Request(label="restart", action="restart", max_new=0),)), progress=False)
-    assert "'restart'" in recording.events.filter(kind="warned")["message"][0]
+    recording = probe.run(Workload("dance", (Request(label="dance", action="dance", max_new=0),)), progress=False)
+    assert "'dance'" in recording.events.filter(kind="warned")["message"][0]

@@ -1,5 +1,7 @@
 """What an unload gave back, of a recording in which a probe unloaded: by the list, the old process and the next load.
 
+An unload is one that was asked of the server (a call, `ollama stop`), or a restart of the server that happened; one that did not is a trouble of the run.
+
 - `all_but_process_base`: every unload is proved: no longer listed, the process that held the model gone (or the server holds it itself).
 - `process_left_behind`: no longer listed, and the old process lives, or answered the next request.
 - `still_loaded`: accepted, and still listed; or refused.
@@ -27,18 +29,23 @@ Row = dict[str, Any]
 
 def unload_proved(recording: Recording) -> Finding | None:
     """Return the answer of the signs that a probe saw; None when it did not unload."""
-    if not recording.events.filter((pl.col("kind") == LifeSign.kind) & (pl.col("state") == "unload_asked")).height:
+    if not recording.events.filter((pl.col("kind") == LifeSign.kind) & pl.col("state").is_in(["unload_asked", "restart_asked"])).height:
         return None
     signs = sign_rows(recording)
-    asked = signs.filter(pl.col("state") == "unload_asked")["request"].to_list()
+    not_done = signs.filter(pl.col("state") == "not_restarted")["request"].to_list()
+    asked = signs.filter(pl.col("state").is_in(["unload_asked", "restart_asked"]) & ~pl.col("request").is_in(not_done))["request"].to_list()
+    if not asked:
+        return None
     states = {request: signs.filter(pl.col("request") == request)["state"].to_list() for request in asked}
     again = signs.filter(pl.col("state") == "loaded_again")
     answered_by_old = signs.filter((pl.col("state") == "left_behind") & ~pl.col("request").is_in(asked))
     verdict = _verdict(list(states.values()), answered_by_old.height)
     rows = {row["request"]: row for row in request_rows(recording).iter_rows(named=True)}
     waited = signs.filter(pl.col("state") == "unload_verified")["seconds"]
+    restarts = signs.filter(pl.col("state") == "restart_asked").height - len(not_done)
     numbers: dict[str, Number] = {
         "unloads": len(asked),
+        "of_them_restarts": restarts,
         "verified": sum("unload_verified" in told for told in states.values()),
         "left_behind": sum("left_behind" in told for told in states.values()) + answered_by_old.height,
         "refused": sum("unload_refused" in told for told in states.values()),
