@@ -7,12 +7,11 @@ before; so a copy holds these at most, and going on from it is bit-equal.
 # pyright: standard
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mlx.core as mx
 
-from kvlab.layers.mlx_offset import OffsetStore
+from kvlab.layers.mlx_offset import WindowStore
 from kvlab.layers.reach import first_kept, goes_back
 
 
@@ -25,7 +24,7 @@ class Chunk:
     first: int
 
 
-class MLXChunkedStore(OffsetStore):
+class MLXChunkedStore(WindowStore[Chunk]):
     """The live chunks of `caches`; attributes as in `OffsetStore`."""
 
     __slots__ = ()
@@ -49,10 +48,6 @@ class MLXChunkedStore(OffsetStore):
         mx.eval([(one.keys, one.values) for one in copies])
         return copies
 
-    def hand_out(self) -> list[Chunk]:
-        """Return a copy: mlx-lm hands out no view of a window."""
-        return self.copy()
-
     def put(self, data: list[Chunk], offset: int) -> None:
         """Make copies of `data` the live rows; they have seen `offset` tokens."""
         for cache, one in zip(self.caches, data, strict=True):
@@ -68,19 +63,6 @@ class MLXChunkedStore(OffsetStore):
         """Go back to `target`; later rows stay until a write overwrites them."""
         for cache in self.caches:
             cache.offset = target
-
-    def counted(self, data: list[Chunk]) -> int:
-        """Return the logical bytes of a copy."""
-        return sum(one.keys.nbytes + one.values.nbytes for one in data)
-
-    def retained(self, data: list[Chunk]) -> int:
-        """Return the bytes of the buffers a copy keeps alive."""
-        return int(mx.get_array_buffer_size([(one.keys, one.values) for one in data]))
-
-    def shared(self, datas: Sequence[list[Chunk]]) -> int:
-        """Chunks are copied: nothing is shared."""
-        del datas
-        return 0
 
     def live_logical(self) -> int:
         """Return the bytes of the rows that later tokens may still see, without slack."""

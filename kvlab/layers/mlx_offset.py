@@ -3,8 +3,9 @@
 # pyright: standard
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import mlx.core as mx
 
@@ -43,3 +44,47 @@ class OffsetStore:
     def live_retained(self) -> int:
         """Return the bytes of the buffers that the live contents keep alive."""
         return int(mx.get_array_buffer_size([rows_of(cache) for cache in self.caches]))
+
+
+class Rows(Protocol):
+    """A copy of one layer's window: keys and values [1, heads, rows, dim], and what a kind of window needs beside them."""
+
+    @property
+    def keys(self) -> mx.array:
+        """The keys."""
+        ...
+
+    @property
+    def values(self) -> mx.array:
+        """The values."""
+        ...
+
+
+Copied = TypeVar("Copied", bound=Rows)
+
+
+class WindowStore(OffsetStore, ABC, Generic[Copied]):
+    """The live windows of `caches`, whose copies are one `Copied` a layer; attributes as in `OffsetStore`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def copy(self) -> list[Copied]:
+        """Return an own copy of every layer's rows, evaluated."""
+
+    def hand_out(self) -> list[Copied]:
+        """Return a copy: mlx-lm hands out no view of a window."""
+        return self.copy()
+
+    def counted(self, data: list[Copied]) -> int:
+        """Return the logical bytes of a copy."""
+        return sum(one.keys.nbytes + one.values.nbytes for one in data)
+
+    def retained(self, data: list[Copied]) -> int:
+        """Return the bytes of the buffers a copy keeps alive."""
+        return int(mx.get_array_buffer_size([(one.keys, one.values) for one in data]))
+
+    def shared(self, datas: Sequence[list[Copied]]) -> int:
+        """Windows are copied: nothing is shared."""
+        del datas
+        return 0

@@ -13,7 +13,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from kvlab.layers.mlx_offset import OffsetStore
+from kvlab.layers.mlx_offset import WindowStore
 from kvlab.layers.reach import goes_back
 from kvlab.shape import LayerGroup
 
@@ -111,7 +111,7 @@ class Window:
     index: int
 
 
-class MLXRotatingStore(OffsetStore):
+class MLXRotatingStore(WindowStore[Window]):
     """The live windows of `caches`; attributes as in `OffsetStore`."""
 
     __slots__ = ()
@@ -126,10 +126,6 @@ class MLXRotatingStore(OffsetStore):
         copies = [_window(cache) for cache in self.caches]
         mx.eval([(one.keys, one.values) for one in copies])
         return copies
-
-    def hand_out(self) -> list[Window]:
-        """Return a copy: mlx-lm hands out no view of a window."""
-        return self.copy()
 
     def put(self, data: list[Window], offset: int) -> None:
         """Make copies of `data` the live windows; they have seen `offset` tokens."""
@@ -146,19 +142,6 @@ class MLXRotatingStore(OffsetStore):
         """Go back to `target`."""
         for cache in self.caches:
             cache.offset = cache._idx = target  # noqa: SLF001 - as above
-
-    def counted(self, data: list[Window]) -> int:
-        """Return the logical bytes of a copy."""
-        return sum(one.keys.nbytes + one.values.nbytes for one in data)
-
-    def retained(self, data: list[Window]) -> int:
-        """Return the bytes of the buffers a copy keeps alive."""
-        return int(mx.get_array_buffer_size([(one.keys, one.values) for one in data]))
-
-    def shared(self, datas: Sequence[list[Window]]) -> int:
-        """Windows are copied: nothing is shared."""
-        del datas
-        return 0
 
     def live_logical(self) -> int:
         """Return the bytes of the live windows, without slack."""

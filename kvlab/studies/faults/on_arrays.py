@@ -8,6 +8,7 @@ from kvlab.shape import Shape
 from kvlab.studies.faults import figures as read
 from kvlab.studies.faults.array_labs import CONV_TAIL, attention, convolution, hybrid
 from kvlab.studies.faults.trigger import Figures, Trigger, asked
+from kvlab.studies.faults.twin_content import LEFT_PARTWAY
 from kvlab.studies.faults.twin_growth import per_turn, turns
 
 CHUNK = 128
@@ -96,13 +97,7 @@ TRIGGERS: tuple[Trigger, ...] = (
     Trigger(
         "F-12",
         attention,
-        (
-            asked([1, 2, 3, 4, 5], [6, 7]),
-            asked([8, 9, 10, 11], [12, 13]),
-            asked([1, 14, 15, 16, 17]),
-            asked([30, 31, 32]),
-            asked([1, 14, 15, 16, 40]),
-        ),
+        LEFT_PARTWAY,
         lambda shape: _roomy(shape).replace(budget_bytes=8 * shape.bytes_per_token),
         read.reuse(5),
         "the fifth request matches four tokens that the third one stored",

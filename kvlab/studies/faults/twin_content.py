@@ -42,17 +42,20 @@ def _grid_of_eight(shape: Shape) -> Policy:
     return Policy(capture_grid=8, capture_before_end=4, prefill_chunk=9, budget_bytes=_ROOMY)
 
 
+LEFT_PARTWAY = (
+    asked([1, 2, 3, 4, 5], [6, 7]),
+    asked([8, 9, 10, 11], [12, 13]),
+    asked([1, 14, 15, 16, 17]),
+    asked([30, 31, 32]),
+    asked([1, 14, 15, 16, 40]),
+)
+"""The third request leaves the first one's edge partway; the fifth asks for what the third stored."""
+
 TRIGGERS: tuple[Trigger, ...] = (
     Trigger(
         "F-12",
         kv,
-        (
-            asked([1, 2, 3, 4, 5], [6, 7]),
-            asked([8, 9, 10, 11], [12, 13]),
-            asked([1, 14, 15, 16, 17]),
-            asked([30, 31, 32]),
-            asked([1, 14, 15, 16, 40]),
-        ),
+        LEFT_PARTWAY,
         lambda _: _roomy(1, budget_bytes=8),
         read.together(read.reuse(5), read.rules_broken),
         "the fifth request matches four tokens that the third one stored",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from kvlab.shape import WHOLE_STATE
@@ -47,10 +48,6 @@ def _pinned(sight: Sight) -> bool:
     return sight.pinned > 0
 
 
-def _budget_sees_snapshots_only(sight: Sight) -> bool:
-    return sight.over_budget_with_live
-
-
 def _branch_stays(sight: Sight) -> bool:
     return sight.nodes_left > 0
 
@@ -71,30 +68,6 @@ def _room_stays(sight: Sight) -> bool:
     return sight.room_kept > 0
 
 
-def _node_rebuilt_short(sight: Sight) -> bool:
-    return sight.off_edge_newborn
-
-
-def _head_skipped(sight: Sight) -> bool:
-    return sight.head_left_bare
-
-
-def _overwritten(sight: Sight) -> bool:
-    return sight.overwritten
-
-
-def _replaced(sight: Sight) -> bool:
-    return sight.off_edge_standing
-
-
-def _grown_under(sight: Sight) -> bool:
-    return sight.off_edge_grown
-
-
-def _tail_bare(sight: Sight) -> bool:
-    return sight.tail_bare
-
-
 def _captures_lost(sight: Sight) -> bool:
     return sight.cancelled and sight.captures_lost
 
@@ -112,16 +85,12 @@ def _stale_pair(sight: Sight) -> bool:
     return sight.drafts_sound and bool(sight.wrong) and all(one.layer == "draft_kv" and one.end - one.start == 1 for one in sight.wrong)
 
 
-def _inside_item(sight: Sight) -> bool:
-    return sight.inside_item
-
-
 _EAGER = {"snapshots": "eager"}
 _DRAFT = frozenset({"draft_kv"})
 
 SIGNS: tuple[Sign, ...] = (
     Sign("F-01", "a captured state pins the forward's input", _pinned, {"capture_as": "view"}, any_of=frozenset({"recurrent"})),
-    Sign("F-03", "the budget does not see live buffers", _budget_sees_snapshots_only),
+    Sign("F-03", "the budget does not see live buffers", attrgetter("over_budget_with_live")),
     Sign("F-05", "a full miss leaves its branch", _branch_stays),
     Sign("F-06", "the active path is exempt from eviction", _path_exempt, {"protect": "active_path"}, any_of=WHOLE_STATE),
     Sign("F-07", "merge inputs stay until the sweep", _merge_inputs_stay, {"lifetimes": "sweep"}),
@@ -130,20 +99,20 @@ SIGNS: tuple[Sign, ...] = (
     Sign(
         "F-12",
         "a node entered partway leaves the path and is rebuilt short",
-        _node_rebuilt_short,
+        attrgetter("off_edge_newborn"),
         {"mid_edge": "drop"},
         _EAGER,
         none_of=frozenset({"recurrent"}),
     ),
-    Sign("F-13", "page-out skips a split-off head", _head_skipped, {"page_out_layers": "all_or_none"}, any_of=WHOLE_STATE),
-    Sign("F-14", "lazy snapshots are overwritten", _overwritten, {"copy_before_overwrite": "first_append"}, _EAGER),
-    Sign("F-15", "captures replace what a node has, or are not clipped to its edge", _replaced, {"attach": "replace"}, _EAGER),
-    Sign("F-16", "a node grows in place under its snapshot", _grown_under, {"growth": "in_place"}, _EAGER),
-    Sign("F-17", "a generated tail is recorded without snapshots", _tail_bare, {"page_out": "at_switch"}),
+    Sign("F-13", "page-out skips a split-off head", attrgetter("head_left_bare"), {"page_out_layers": "all_or_none"}, any_of=WHOLE_STATE),
+    Sign("F-14", "lazy snapshots are overwritten", attrgetter("overwritten"), {"copy_before_overwrite": "first_append"}, _EAGER),
+    Sign("F-15", "captures replace what a node has, or are not clipped to its edge", attrgetter("off_edge_standing"), {"attach": "replace"}, _EAGER),
+    Sign("F-16", "a node grows in place under its snapshot", attrgetter("off_edge_grown"), {"growth": "in_place"}, _EAGER),
+    Sign("F-17", "a generated tail is recorded without snapshots", attrgetter("tail_bare"), {"page_out": "at_switch"}),
     Sign("F-18", "a cancelled prefill loses its captures", _captures_lost, {"on_cancel": "discard"}),
     Sign("F-20", "draft layers are not settled on cancel", _draft_behind, {"settle_draft": False}, any_of=_DRAFT, since="0.30.8"),
     Sign("F-21", "a stale pair at the match point", _stale_pair, {"draft_keys": "single"}, any_of=_DRAFT, since="0.30.8"),
-    Sign("F-22", "a match or a capture inside a whole media item", _inside_item, {"media": "anywhere"}, since="0.32.7"),
+    Sign("F-22", "a match or a capture inside a whole media item", attrgetter("inside_item"), {"media": "anywhere"}, since="0.32.7"),
     Sign("F-19", "cancelled captures leak", _leaked, {"on_cancel": "leak"}),
 )
 """Every sign. No choice of today makes F-19: it may show nowhere."""

@@ -92,6 +92,17 @@ class Soak:
     missing: dict[Cell, tuple[str, ...]] = field(default_factory=dict[Cell, tuple[str, ...]])
 
     @property
+    def failed(self) -> set[Cell]:
+        """The versions and layer sets of which a life broke what is known."""
+        return {(failure.version, failure.layer_set) for failure in self.failures}
+
+    def note(self, cell: Cell, life: Life) -> None:
+        """Count a life and the signs that showed in it."""
+        self.operations += life.requests
+        self.lives[cell] += 1
+        self.shown[cell].update(life.shown.keys())
+
+    @property
     def passed(self) -> bool:
         """Each version showed exactly what is known of it."""
         return not self.failures and not self.missing
@@ -144,7 +155,6 @@ def soak(
     found, begun = Soak(seed), time.perf_counter()
     cells = list(itertools.product(versions, layer_sets))
     found.shown = {cell: Counter() for cell in cells}
-    failed: set[Cell] = set()
     for number in itertools.count():
         if found.operations >= operations:
             break
@@ -152,11 +162,8 @@ def soak(
         cell = cells[place]
         plan = planned(seed, turn, *cell, choices or {})
         life = live(plan)
-        found.operations += life.requests
-        found.lives[cell] += 1
-        found.shown[cell].update(life.shown.keys())
-        if cell not in failed and (broken := next(breaks(life, *cell), None)) is not None:
-            failed.add(cell)
+        found.note(cell, life)
+        if cell not in found.failed and (broken := next(breaks(life, *cell), None)) is not None:
             found.failures.append(_failure(cell, turn, plan, broken))
         if each is not None:
             each(life.requests)
