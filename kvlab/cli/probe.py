@@ -54,7 +54,7 @@ def run(args: Arguments) -> int:
     from kvlab.cli.probe_print import print_probe
     from kvlab.errors import BadValue, NotAvailable
     from kvlab.probe import Probe
-    from kvlab.probe.rows import never_answered
+    from kvlab.probe.rows import nothing_to_show, unanswered_words
     from kvlab.workloads import resolve
 
     if args.workload and args.watch is not None:
@@ -78,14 +78,15 @@ def run(args: Arguments) -> int:
         else:
             recording = probe.watch(args.watch or 0.0, every=args.every, out=args.out, progress=arguments.shows_progress(args) and bool(args.watch))
     except KeyboardInterrupt:
-        if probe.recording is not None:
+        if probe.recording is not None and not nothing_to_show(probe.recording):
             print_probe(probe.recording, as_json=args.json)
         raise
-    print_probe(recording, as_json=args.json)
-    if never_answered(recording):
+    # where nothing answered the error stands alone: a table would be empty
+    if nothing_to_show(recording):
         raise NotAvailable(
             what=f"no server of Ollama's API answered at {probe.server.address}",
-            why="neither its version nor its list of models came",
-            hint="start it (ollama serve), or name its address with --url",
+            why=unanswered_words(recording),
+            hint="start it (ollama serve), or name its address with --url; of mlx_lm.server and others, which speak another API, kvlab import reads the log",
         )
+    print_probe(recording, as_json=args.json)
     return 0

@@ -104,7 +104,24 @@ def sign_rows(recording: Recording) -> pl.DataFrame:
 def never_answered(recording: Recording) -> bool:
     """Return whether the server answered nothing at all."""
     answered = (pl.col("kind") == Listed.kind) | ((pl.col("kind") == LifeSign.kind) & (pl.col("state") == "answering"))
-    return not recording.events.filter(answered.fill_null(value=False)).height
+    replied = ~pl.col("stop").is_in(["failed", "cancelled"])
+    return not recording.events.filter(answered.fill_null(value=False)).height and not recording.requests.filter(replied).height
+
+
+def nothing_to_show(recording: Recording) -> bool:
+    """Return whether the server answered nothing, and no look that somebody talks there read a process either."""
+    if not never_answered(recording):
+        return False
+    refused = sign_rows(recording).get_column("state").is_in(["refused"]).all()
+    asked = recording.manifest.workload != "watch"
+    return asked or refused or not any(look["footprint"] is not None or look["rss"] is not None for look in _looks(recording.events))
+
+
+def unanswered_words(recording: Recording) -> str:
+    """Return why a server that never answered did not: what became of the first call, or how many stayed without an answer."""
+    first = sign_rows(recording).row(0, named=True)
+    waited = f" within {first['seconds']:g} s" if first["seconds"] else ""
+    return f"{first['state']}: {first['message'].partition(': ')[2] or first['message']}{waited}; neither its version nor its list of models came"
 
 
 def _observed(events: pl.DataFrame) -> pl.DataFrame:

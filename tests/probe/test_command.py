@@ -61,8 +61,36 @@ def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
         port = listener.getsockname()[1]
     assert main(["probe", "--url", f"127.0.0.1:{port}", *HERE]) == 2
     shown = capsys.readouterr()
-    assert "refused" in shown.out
-    assert "no server of Ollama's API answered" in shown.err
+    assert shown.out == ""
+    assert shown.err.splitlines()[0] == f"kvlab: no server of Ollama's API answered at http://127.0.0.1:{port}"
+    assert "refused: nobody takes the connection" in shown.err
+    assert len(shown.err.splitlines()) == 3
+
+
+@pytest.mark.parametrize("words", [["--workload", "unrelated:2"], ["--workload", "unrelated:2", "--model", "m"], ["--watch", "0.2"], ["--json"]])
+def test_nobody_answers_and_something_is_asked(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    out = tmp_path / "p.kvrec"
+    assert main(["probe", "--url", f"127.0.0.1:{port}", *HERE, *words, "--out", str(out)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert len(shown.err.splitlines()) == 3
+    assert "refused" in kvlab.load(out).events["state"].to_list()
+
+
+def test_a_server_of_another_api_can_be_watched_and_not_asked(url: str, world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.answers |= {path: (404, b"Not Found") for path in ("/api/version", "/api/ps", "/api/tags")}
+    assert main(["probe", "--url", url, *HERE]) == 0
+    shown = capsys.readouterr()
+    assert "footprint" in shown.out
+    assert "HTTP 404" in shown.out
+    world.on_ask = lambda: (404, b"Not Found")
+    assert main(["probe", "--url", url, *HERE, "--workload", "unrelated:2", "--model", "m", "--requests", "1"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "failed: HTTP 404" in shown.err
+    assert "mlx_lm.server" in shown.err
 
 
 @pytest.mark.parametrize(
