@@ -80,7 +80,7 @@ def test_nobody_answers_and_something_is_asked(words: list[str], tmp_path: Path,
 
 
 def test_a_server_of_another_api_can_be_watched_and_not_asked(url: str, world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.answers |= {path: (404, b"Not Found") for path in ("/api/version", "/api/ps", "/api/tags")}
+    world.answers |= dict.fromkeys(("/api/version", "/api/ps", "/api/tags"), (404, b"Not Found"))
     assert main(["probe", "--url", url, *HERE]) == 0
     shown = capsys.readouterr()
     assert "footprint" in shown.out
