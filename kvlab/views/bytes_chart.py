@@ -21,11 +21,15 @@ COUNTED = "counted by the policy"
 PREDICTED = "counted as predicted by the twin"
 """The diamonds over the stack: a prediction is made for a request's end, so it is drawn only there."""
 
-LINES = {"budget": [6, 3], COUNTED: [1, 0]}
+HELD = "active less weights"
+GROWN = "footprint since the first reading"
+"""The process's footprint is far above its arrays, so what it grew by is drawn; its last value is named."""
+
+LINES = {"budget": [6, 3], COUNTED: [1, 0], HELD: [2, 2], GROWN: [10, 3, 1, 3]}
 """The lines over the stack, with their dashes."""
 
 FAR_ABOVE = 3
-"""A budget of more than so many times the stack is named and not drawn: it would press the rest flat."""
+"""A budget of more than so many times the stack is named and not drawn, a footprint cut off there: they would press the rest flat."""
 
 WIDTH, HEIGHT = 720, 270
 
@@ -59,8 +63,9 @@ def chart_table(read: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     A last row repeats the last reading at the end of its request, so that its step has a width.
     """
     unit = unit_for(max(_stack_top(read), largest(read, "counted"), largest(read, "predicted")))
-    named = {name: name for name in (*STACK, "budget")} | {COUNTED: "counted", PREDICTED: "predicted"}
-    values = [(pl.col(column) / unit.size).round(4).alias(name) for name, column in named.items()]
+    named = {name: pl.col(name) for name in (*STACK, "budget")} | {COUNTED: pl.col("counted"), PREDICTED: pl.col("predicted")}
+    named |= {HELD: (pl.col("active") - pl.col("weights")).clip(0), GROWN: _grown()}
+    values = [(column / unit.size).round(4).alias(name) for name, column in named.items()]
     table = read.select("seq", "request", "phase", "x", *values)
     middle = pl.when(pl.col(PREDICTED).is_not_null()).then((pl.col("x") + pl.col("request") + 0.5) / 2)
     table = table.with_columns(middle=middle)
@@ -74,8 +79,19 @@ def description(recording: Recording) -> str:
     return (
         f"Stacked areas of bytes held by snapshots, live buffers, unattributed and pool over {recording.requests.height} requests. At the end: "
         + ", ".join(f"{name} {binary(last_bytes(read, name))}" for name in STACK)
-        + f"; budget {binary(last_bytes(read, 'budget'))}; weights {binary(last_bytes(read, 'weights'))} not drawn."
+        + f"; budget {binary(last_bytes(read, 'budget'))}; weights {binary(last_bytes(read, 'weights'))} not drawn{_footprint(read)}."
     )
+
+
+def _grown() -> pl.Expr:
+    """Return what the process's footprint grew by since it was first read; read at some moments only, it stays between them."""
+    footprint = pl.col("footprint")
+    return (footprint.forward_fill() - footprint.drop_nulls().first()).clip(0)
+
+
+def _footprint(read: pl.DataFrame) -> str:
+    last = last_bytes(read, "footprint")
+    return f"; footprint of the process {binary(last)}" if last else ""
 
 
 def _stack_top(table: pl.DataFrame) -> float:
@@ -86,6 +102,8 @@ def _title(read: pl.DataFrame, unit: str, *, budget_drawn: bool) -> alt.Title:
     beside = [f"weights {binary(last_bytes(read, 'weights'))} lie below and are not drawn"]
     if not budget_drawn and (budget := last_bytes(read, "budget")):
         beside.append(f"budget {binary(budget)} is far above")
+    if footprint := _footprint(read):
+        beside.append(footprint.removeprefix("; "))
     return alt.Title(f"Bytes by owner over the requests, in {unit}", subtitle="; ".join(beside))
 
 
@@ -97,7 +115,8 @@ def _x(table: pl.DataFrame) -> alt.X:
 
 def _layers(table: pl.DataFrame, unit: str, budget: str) -> list[alt.Chart]:
     """Return areas, lines and diamonds; `budget` is the label of the budget line, "" when it is not drawn."""
-    top = 1.08 * max(_stack_top(table), largest(table, COUNTED), largest(table, PREDICTED), largest(table, "budget") if budget else 0)
+    highest = max(_stack_top(table), largest(table, COUNTED), largest(table, PREDICTED), largest(table, HELD))
+    top = 1.08 * max(highest, largest(table, "budget") if budget else 0, min(largest(table, GROWN), FAR_ABOVE * highest))
     base = alt.Chart(table, height=HEIGHT)
     x = _x(table)
     y = alt.Y("value:Q", title=unit, scale=alt.Scale(domain=[0, top or 1], nice=False, clamp=True))

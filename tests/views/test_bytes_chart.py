@@ -4,12 +4,15 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 
+from kvlab.events import BytesRead
 from kvlab.policy import Policy
+from kvlab.units import MIB
 from kvlab.views import static
-from kvlab.views.bytes_chart import COUNTED, PREDICTED, STACK, bytes_chart
+from kvlab.views.bytes_chart import COUNTED, GROWN, HELD, PREDICTED, STACK, bytes_chart
 from kvlab.views.bytes_text import bytes_text
+from kvlab.views.dashboard import scene_text
 from tests.views.charts import marks, one_dataset, png_size, specification, units
-from tests.views.conftest import Script
+from tests.views.conftest import WEIGHTS, Script
 
 if TYPE_CHECKING:
     from kvlab.recording import Recording
@@ -94,3 +97,51 @@ def test_the_picture(pair: Recording) -> None:
     width, height = png_size(static.png(bytes_chart(pair), scale=1))
     assert width > 720
     assert height > 270
+
+
+def with_footprint() -> Recording:
+    """The process's footprint is 900 MiB at load, 930 MiB after request 1, not read in request 2, and 1,000 MiB after request 3."""
+    script = Script()
+    footprints = {0: 900, 1: 930, 3: 1000}
+    for request in range(4):
+        script.log.request = request
+        script.add(
+            BytesRead(
+                phase="close" if request else "load",
+                weights=WEIGHTS,
+                live=16 * MIB,
+                active=WEIGHTS + 18 * MIB,
+                unattributed=2 * MIB,
+                budget=20 * MIB,
+                footprint=footprints[request] * MIB if request in footprints else None,
+            )
+        )
+    return script.recording()
+
+
+def test_the_footprint_is_a_line_of_its_own() -> None:
+    recording = with_footprint()
+    spec = specification(bytes_chart(recording))
+    rows = one_dataset(spec)
+    assert [row[GROWN] for row in rows] == [0, 30, 30, 100, 100]
+    assert [row[HELD] for row in rows] == [18] * 5
+    line = next(unit for unit in units(spec) if unit["mark"]["type"] == "line" and "strokeDash" in unit["encoding"])
+    scale = line["encoding"]["strokeDash"]["scale"]
+    dashes = dict(zip(scale["domain"], map(tuple, scale["range"]), strict=True))
+    assert set(dashes) == {"budget", COUNTED, HELD, GROWN}
+    assert len(set(dashes.values())) == 4
+    # cut off at three times what the cache holds: 18 MiB
+    assert line["encoding"]["y"]["scale"]["domain"] == [0, 1.08 * 3 * 18]
+    assert "footprint of the process 1000.00 MiB" in spec["title"]["subtitle"]
+    assert "footprint of the process 1000.00 MiB" in spec["description"]
+    assert "footprint of the process 930.00 MiB" in scene_text.text(recording, 2, "")
+    titles, *told = bytes_text(recording).splitlines()[1:]
+    assert titles.split()[-1] == "footprint"
+    assert [row.split()[-1] for row in told] == ["930.00", "-", "1000.00"]
+
+
+def test_without_a_footprint_nothing_is_said_of_one(pair: Recording) -> None:
+    spec = specification(bytes_chart(pair))
+    assert "footprint" not in str(spec["title"]) + spec["description"] + bytes_text(pair)
+    line = next(unit for unit in units(spec) if unit["mark"]["type"] == "line" and "strokeDash" in unit["encoding"])
+    assert GROWN not in line["encoding"]["strokeDash"]["scale"]["domain"]

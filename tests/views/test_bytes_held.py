@@ -28,6 +28,7 @@ from kvlab.views.dashboard import page as code
 from kvlab.views.dashboard.dataset import dataset_of
 from tests.browser.lab_page import chromium
 from tests.views.conftest import WEIGHTS, Script
+from tests.views.test_bytes_chart import with_footprint
 
 SITE = "kvlab/layers/kv.py:120 snapshot\nnotebook.py:3 <module>"
 
@@ -147,3 +148,16 @@ def test_bands_are_chosen_by_keyboard(page: Page) -> None:
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
     assert page.evaluate("heard.at(-1)") == {"node": 0, "band": None}
+
+
+def test_the_footprint_has_its_line_and_its_words(page: Page) -> None:
+    mount(page, with_footprint())
+    steps = page.evaluate("bytesSteps(store).map(step => [step.footprint, step.grown])")
+    assert steps == [[900 * MIB, 0], [930 * MIB, 30 * MIB], [930 * MIB, 30 * MIB], [1000 * MIB, 100 * MIB]]
+    style = "name => getComputedStyle(document.querySelector(`.kv-line-${name}`)).strokeDasharray"
+    assert len({page.evaluate(style, name) for name in ("footprint", "active", "budget", "counted")}) == 4
+    assert "footprint since the first reading" in page.locator(".kv-legend").first.inner_text()
+    assert "footprint of the process 1000.00 MiB" in (page.locator(".kv-bytes").get_attribute("aria-label") or "")
+    mount(page, two_nodes(None))
+    assert page.locator(".kv-line-footprint").count() == 0
+    assert "footprint" not in page.locator(".kv-panel").first.inner_text()

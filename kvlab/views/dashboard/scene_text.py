@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import polars as pl
+
 from kvlab.recording import Recording
 from kvlab.units import binary
 from kvlab.views.spans_chart import spans_text
+from kvlab.views.tables import last_bytes, readings
 from kvlab.views.trie_outline import outline_text
 
 OWNERS = ("counted", "budget", "snapshots", "live", "unattributed", "pool", "active")
@@ -22,7 +25,7 @@ def text(recording: Recording, at: int, sentence: str) -> str:
     parts = [
         f"dashboard {place}",
         f"  {sentence}",
-        "  bytes: " + (", ".join(f"{name} {binary(moment.bytes[name])}" for name in OWNERS) if moment.bytes else "none were read"),
+        "  bytes: " + (", ".join(f"{name} {binary(moment.bytes[name])}" for name in OWNERS) + _footprint(recording, at) if moment.bytes else "none were read"),
         "  " + request_line(recording, moment.request, at),
         "",
         outline_text(moment),
@@ -30,6 +33,12 @@ def text(recording: Recording, at: int, sentence: str) -> str:
         spans_text(moment, recording.manifest.shape),
     ]
     return "\n".join(parts)
+
+
+def _footprint(recording: Recording, at: int) -> str:
+    """Return the last footprint of the process that was read up to a moment, in words; "" before the first."""
+    last = last_bytes(readings(recording).filter(pl.col("seq") <= at), "footprint")
+    return f", footprint of the process {binary(last)}" if last else ""
 
 
 def request_line(recording: Recording, request: int, at: int) -> str:

@@ -52,4 +52,6 @@ def of_recording(recording: Recording, *, texts: bool) -> str:
         return NOT_STORED
     if not texts:
         return HIDDEN
-    return SHOWN if recording.events.get_column("prompt_tokens").drop_nulls().len() else NO_TOKENS
+    told = recording.events.get_column("prompt_tokens").drop_nulls()
+    # the twin's tokens have no text
+    return SHOWN if told.len() and any(text for _, text in json.loads(told[0])) else NO_TOKENS
