@@ -13,19 +13,22 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.events import COLUMNS, EVENTS, PRIVATE_COLUMNS, Event
+from kvlab.events import COLUMNS, EVENTS, PRIVATE_COLUMNS, Event, RequestBegan
 
 _TYPES: dict[str, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64(), "str": pl.String(), "bool": pl.Boolean()}
 
 SCHEMA: dict[str, pl.DataType] = {name: _TYPES[type_name] for name, type_name in COLUMNS.items()}
 """Every column of the table of events with its polars type."""
 
+MOST_LETTERS, MOST_WORDS = 16, 2
+"""A label may share so much with its prompt, as names do."""
+
 _FIELDS: dict[type[Event], tuple[str, ...]] = {cls: tuple(item.name for item in fields(cls)) for cls in EVENTS.values()}
 _GETTERS = {name: attrgetter(name) for name in COLUMNS}
 
 
 def frame(events: Sequence[Event], *, store_text: bool = True) -> pl.DataFrame:
-    """Return events as a table with `SCHEMA`, a row an event. Without `store_text` the private columns are null."""
+    """Return events as a table with `SCHEMA`, a row an event. Without `store_text` the private columns are null, and a label that tells a prompt is ""."""
     if not events:
         return empty()
     places: dict[type[Event], list[int]] = {}
@@ -42,8 +45,22 @@ def frame(events: Sequence[Event], *, store_text: bool = True) -> pl.DataFrame:
             get = _GETTERS[name]
             for place in taken:
                 column[place] = get(events[place])
+    if not store_text:
+        _without_telling(columns.get("label", []), places.get(RequestBegan, ()), events)
     filled = pl.DataFrame([pl.Series(name, values, dtype=SCHEMA[name]) for name, values in columns.items()])
     return conform(filled)
+
+
+def _without_telling(labels: list[Any], places: Sequence[int], events: Sequence[Event]) -> None:
+    for place in places:
+        if tells_text(labels[place], getattr(events[place], "text", None) or ""):
+            labels[place] = ""
+
+
+def tells_text(label: str, text: str) -> bool:
+    """Tell whether a request's label is its prompt or a piece of it: more than a word or two that both have."""
+    short, long = sorted((" ".join(label.split()), " ".join(text.split())), key=len)
+    return short in long and (len(short) > MOST_LETTERS or len(short.split()) > MOST_WORDS)
 
 
 def conform(table: pl.DataFrame) -> pl.DataFrame:

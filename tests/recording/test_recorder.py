@@ -17,7 +17,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
-from kvlab.events import PRIVATE_COLUMNS, Event, Loaded, Log, RequestClosed
+from kvlab.events import PRIVATE_COLUMNS, Event, Loaded, Log, RequestBegan, RequestClosed
 from kvlab.recording import SCHEMA, Recorder, Recording, frame, load, parts, place
 from tests.house.tree import ROOT
 from tests.recording.streams import PRIVATE, manifest, random_events
@@ -187,6 +187,19 @@ def test_prompts_and_answers_reach_the_disk_only_when_asked(tmp_path: Path, *, k
     assert (PRIVATE in stored.write_csv()) is kept
     assert any(PRIVATE.encode() in path.read_bytes() for path in out.rglob("*") if path.is_file()) is kept
     assert recording.manifest.stored_text is kept
+
+
+PROMPT = "Once upon a time a very small robot counted every byte it met"
+
+
+@pytest.mark.parametrize(
+    ("label", "stored"), [(PROMPT, ""), (PROMPT[:30], ""), ("Once", "Once"), ("robot 1", "robot 1"), ("a story of robots", "a story of robots")]
+)
+def test_a_label_that_tells_the_prompt_reaches_the_disk_only_when_asked(label: str, stored: str) -> None:
+    for kept in (False, True):
+        recorder = Recorder(manifest(), store_text=kept)
+        recorder.write(RequestBegan(seq=1, request=1, label=label, text=PROMPT))
+        assert recorder.close().requests["label"].to_list() == [label if kept else stored]
 
 
 def test_a_temporary_folder_dies_with_both_objects() -> None:
