@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -43,6 +44,23 @@ def out(parser: argparse.ArgumentParser, *, with_text: bool = True) -> None:
     parser.set_defaults(recording_folder=_out)
     if with_text:
         parser.add_argument("--store-text", action="store_true", help="keep prompts and answers in the recording")
+
+
+def require_out_outside(args: argparse.Namespace) -> None:
+    """Ask, before a command begins, whether what its --out names is outside every recording's folder; nothing changes.
+
+    Raises:
+        BadValue: it is inside one, or would be written into one.
+    """
+    out: str | None = getattr(args, "out", None)
+    if not out:
+        return
+    from kvlab.recording.place import require_outside
+
+    path = Path(out)
+    own = "recording_folder" in args and args.recording_folder(args) == out
+    # a command's recording may take the place of an earlier one; anything else must not be put into one
+    require_outside(path, itself=not own and path.is_dir())
 
 
 def _out(args: argparse.Namespace) -> str | None:

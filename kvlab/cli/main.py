@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, cast
 
-from kvlab.cli import interrupted
+from kvlab.cli import arguments, interrupted
 from kvlab.cli.command import Command
 from kvlab.errors import KvlabError, UnreadableInput
 
@@ -50,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             args = parser().parse_args(_words(argv))
+            arguments.require_out_outside(args)
             before, earlier = interrupted.which_folder(args), interrupted.holds_recording(args)
             code = cast("int", args.run(args))
         except SystemExit as leaving:

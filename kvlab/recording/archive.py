@@ -21,7 +21,7 @@ import polars as pl
 from kvlab.recording.columns import conform, empty
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parts import decode, encode, missing_name, part_number
-from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_beside, put_in_place, replace_file, unwritable
+from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_beside, put_in_place, replace_file, require_outside, unwritable
 from kvlab.recording.writing import Writing
 
 ROWS_A_PART = 500_000
@@ -138,8 +138,10 @@ def write_zip(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
     """Write a recording as an archive, atomically.
 
     Raises:
+        BadValue: `out` is inside a recording's folder.
         UnreadableInput: `out` cannot be written.
     """
+    require_outside(out)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, data in [*_parts(events), (MANIFEST, manifest.to_json().encode())]:

@@ -46,13 +46,34 @@ def is_recording(path: Path) -> bool:
         return False
 
 
+def require_outside(out: Path, *, itself: bool = False) -> None:
+    """Ask whether something may be written at `out` without writing into a recording's folder; nothing changes.
+
+    Args:
+        out: The place.
+        itself: Several files will be put into the folder `out`, so it must not be a recording either.
+
+    Raises:
+        BadValue: a recording's folder is around it.
+    """
+    place = out.expanduser().resolve()
+    for folder in (place, *place.parents) if itself else place.parents:
+        if (folder / MANIFEST).is_file() and ((folder / EVENTS).is_dir() or folder.suffix == ".kvrec"):
+            raise BadValue(
+                what=f"{str(out)!r} is {'a recording' if folder == place else f'inside the recording {folder.name!r}'}",
+                why="a recording's folder holds its own events and nothing else",
+                hint="write beside it, into the folder around it",
+            )
+
+
 def check_place(out: Path) -> None:
     """Ask whether a recording may be written at `out`; nothing changes.
 
     Raises:
-        BadValue: `out` is named as an archive, or holds something that is not a recording.
+        BadValue: `out` is named as an archive, is inside a recording, or holds something that is not a recording.
         UnreadableInput: a file stands there.
     """
+    require_outside(out)
     if out.suffix == ".zip":
         raise BadValue(
             what=f"a recording's folder cannot be called {str(out)!r}",
