@@ -121,11 +121,11 @@ def _asked_by(source: str, file: Path, module: str) -> set[str]:
 @pytest.mark.parametrize(
     ("file", "module", "told"),
     [
-        ("/home/anna/secret/mine.py", "__main__", "mine.py:2"),
-        ("/home/anna/secret/mine.py", "mine", "mine.py:2"),
-        ("/home/anna/shop/__init__.py", "shop", "shop/__init__.py:2"),
-        ("/home/anna/shop/till/sells.py", "shop.till.sells", "shop/till/sells.py:2"),
-        ("/home/anna/elsewhere/sells.py", "shop.till.sells", "sells.py:2"),
+        ("/people/anna/secret/mine.py", "__main__", "mine.py:2"),
+        ("/people/anna/secret/mine.py", "mine", "mine.py:2"),
+        ("/people/anna/shop/__init__.py", "shop", "shop/__init__.py:2"),
+        ("/people/anna/shop/till/sells.py", "shop.till.sells", "shop/till/sells.py:2"),
+        ("/people/anna/elsewhere/sells.py", "shop.till.sells", "sells.py:2"),
         ("/var/folders/ipykernel_77/3512.py", "__main__", "cell:2"),
         ("<stdin>", "__main__", "<stdin>:2"),
     ],
