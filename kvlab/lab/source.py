@@ -12,7 +12,7 @@ from typing import TypeVar
 from tqdm.auto import tqdm
 
 from kvlab.allocator.call_sites import CallSites
-from kvlab.cache import PrefixCache
+from kvlab.cache import Cache
 from kvlab.cache.check import Checker
 from kvlab.cache.supported import require_supported
 from kvlab.errors import BadValue, NotAvailable
@@ -71,7 +71,7 @@ class Source:
         return self._default
 
     @property
-    def cache(self) -> PrefixCache:
+    def cache(self) -> Cache:
         """The prefix cache as it stands."""
         return self._ready(self.policy).cache
 
