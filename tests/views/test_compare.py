@@ -67,22 +67,23 @@ def test_by_request_and_owner(both: Comparison) -> None:
 
 def test_common_nodes_are_one_row(both: Comparison) -> None:
     assert [(row.side, row.one.start, row.one.end) for row in both.tries(1)] == [("both", 0, 0), ("both", 0, 10)]
-    # A cut the edge at 4, so nothing of it stands at B's place; the second request's own nodes differ in where they begin
+    # A cut the edge at 4; what both hold below it goes on from there in A, and begins at the root in B
     assert [(row.side, row.depth, row.one.start, row.one.end) for row in both.tries(2)] == [
         ("both", 0, 0, 0),
-        ("only B", 1, 0, 10),
-        ("both", 1, 0, 4),
+        ("only A", 1, 0, 4),
+        ("only B", 2, 0, 10),
         ("only A", 2, 4, 10),
+        ("only B", 2, 0, 9),
         ("only A", 2, 4, 9),
     ]
-    assert "2 both, 2 only A, 1 only B" in aligned_text(both.tries(2))
+    assert "1 both, 3 only A, 2 only B" in aligned_text(both.tries(2))
 
 
 def test_every_node_has_one_row(two_orders: Comparison) -> None:
     for request in range(1, two_orders.last + 1):
         moments = two_orders.moments(request)
         assert moments is not None
-        rows = aligned_rows(*moments)
+        rows = aligned_rows(*moments, two_orders.prefixes)
         for place, moment in enumerate(moments):
             nodes = [one.node for row in rows if (one := (row.a, row.b)[place]) is not None]
             assert sorted(nodes) == sorted(moment.nodes.get_column("node"))
@@ -127,7 +128,7 @@ def test_the_command(both: Comparison, tmp_path: Path, capsys: pytest.CaptureFix
     assert "only A" in capsys.readouterr().out
     assert main(["compare", str(tmp_path / "a.kvrec"), str(tmp_path / "b.kvrec"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["nodes_at_the_end"] == {"request": 2, "both": 2, "only_a": 2, "only_b": 1}
+    assert told["nodes_at_the_end"] == {"request": 2, "both": 1, "only_a": 3, "only_b": 2}
     assert told["requests"][1]["snapshots_difference"] == 3 * MIB
     assert main(["compare", str(tmp_path / "a.kvrec"), str(tmp_path / "none.kvrec")]) == 3
 

@@ -1,19 +1,22 @@
 """Two tries side by side: which nodes they have in common, and what only one of them has.
 
-A recording does not keep tokens, so a node is known by its place: nodes are common when they hang on common nodes and have the same
-edge and came from the same request, then the same edge, then the same start and request. That is exact for two runs of one workload.
-Invariants: each node of either trie has exactly one row; a common node's row stands where its parent's row is common; rows are depth first.
+A node is known by what it holds: its interval and the tokens from the root to its end (`kvlab.views.compare.prefixes`), whatever its number.
+A node whose tokens are not told, such as one that stood before the recording, is common with none.
+Invariants: each node of either trie has exactly one row; a row stands below the longest prefix of its tokens that either trie has a node for;
+rows are depth first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 from kvlab.recording import Moment
 from kvlab.units import binary
 from kvlab.views import text_table
+from kvlab.views.compare.prefixes import Prefixes
 from kvlab.views.outline_rows import OutlineRow, outline_rows
 
 SIDES: tuple[str, ...] = ("both", "only A", "only B")
@@ -24,7 +27,7 @@ class AlignedRow:
     """One line of two tries.
 
     Attributes:
-        depth: How many ancestors it has.
+        depth: How many rows it stands below.
         a: The node in A; None when only B has it.
         b: The node in B; None when only A has it.
     """
@@ -46,26 +49,41 @@ class AlignedRow:
         return found
 
 
-_Tree = dict[int, list[OutlineRow]]
-_Pair = tuple[OutlineRow | None, OutlineRow | None]
+@dataclass(slots=True, eq=False)
+class _Held:
+    """What one row holds.
 
-_KEYS: tuple[Callable[[OutlineRow], Hashable], ...] = (
-    lambda row: (row.start, row.end, row.request),
-    lambda row: (row.start, row.end),
-    lambda row: (row.start, row.request),
-)
+    Attributes:
+        side: The first side that has it: 0 is A.
+        request: A request that begins with its tokens; None when these are not told.
+        rows: The node in A and in B.
+        parents: The number of its parent in A and in B.
+    """
+
+    side: int
+    request: int | None
+    rows: list[OutlineRow | None] = field(default_factory=lambda: [None, None])
+    parents: list[int] = field(default_factory=lambda: [-1, -1])
+
+    @property
+    def one(self) -> OutlineRow:
+        row = self.rows[self.side]
+        assert row is not None, "it was made for this side's node"  # noqa: S101  # what the invariant says
+        return row
 
 
-def aligned_rows(a: Moment, b: Moment) -> list[AlignedRow]:
+def aligned_rows(a: Moment, b: Moment, prefixes: Prefixes) -> list[AlignedRow]:
     """Return the rows of two moments' tries, common nodes in one row."""
-    tree_a, tree_b = _tree(a), _tree(b)
+    held = _held((a, b), prefixes)
+    below: dict[int, list[_Held]] = {}
+    for one, above in _parents(held, prefixes):
+        below.setdefault(id(above), []).append(one)
     found: list[AlignedRow] = []
-    stack: list[tuple[_Pair, int]] = [(pair, 0) for pair in reversed(_pairs(tree_a.get(_TOP, []), tree_b.get(_TOP, [])))]
+    stack = [(one, 0) for one in sorted(below.get(id(None), []), key=_order, reverse=True)]
     while stack:
-        (one, other), depth = stack.pop()
-        found.append(AlignedRow(depth, one, other))
-        below = _pairs(tree_a.get(one.node, []) if one else [], tree_b.get(other.node, []) if other else [])
-        stack += [(pair, depth + 1) for pair in reversed(below)]
+        one, depth = stack.pop()
+        found.append(AlignedRow(depth, *one.rows))
+        stack += [(child, depth + 1) for child in sorted(below.get(id(one), []), key=_order, reverse=True)]
     return found
 
 
@@ -80,34 +98,45 @@ def aligned_text(rows: list[AlignedRow], most: int = 60) -> str:
     return f"tries side by side: {counts}\n" + text_table.columns(titles, text_table.shortened(cells, most), left=(0, 3, 6))
 
 
-_TOP = -1
+def _held(moments: tuple[Moment, Moment], prefixes: Prefixes) -> list[_Held]:
+    held: dict[Hashable, _Held] = {}
+    for side, moment in enumerate(moments):
+        versions = {node: (parent, born) for node, parent, born in moment.nodes.select("node", "parent", "born").iter_rows()}
+        for row in outline_rows(moment):
+            parent, born = versions[row.node]
+            request = prefixes.runs[side].holder(row.request, row.end, born) if row.end else None
+            tokens = prefixes.key(side, request, row.end) if request else (side, row.node) if row.end else ()
+            key = (row.start, row.end, tokens)
+            # of two nodes of one trie that hold the same (it is damaged) each has a row
+            if key not in held or held[key].rows[side] is not None:
+                held[key if key not in held else (*key, side, row.node)] = made = _Held(side, request)
+            else:
+                made = held[key]
+            made.rows[side], made.parents[side] = row, -1 if parent is None or parent == row.node else parent
+    return list(held.values())
 
 
-def _tree(moment: Moment) -> _Tree:
-    rows = {row.node: row for row in outline_rows(moment)}
-    tree: _Tree = {}
-    for node, parent in moment.nodes.select("node", "parent").iter_rows():
-        tree.setdefault(parent if parent in rows and parent != node else _TOP, []).append(rows[node])
-    return tree
+def _parents(held: list[_Held], prefixes: Prefixes) -> list[tuple[_Held, _Held | None]]:
+    """Return each of `held` with what it stands below: what ends latest within its edge and holds a prefix of it, else its own parent."""
+    own = {(side, row.node): one for one in held for side, row in enumerate(one.rows) if row is not None}
+    ends = sorted({one.one.end for one in held})
+    ending: dict[Hashable, _Held] = {}
+    for one in held:
+        if one.request:
+            ending.setdefault((one.one.end, prefixes.key(one.side, one.request, one.one.end)), one)
+    found: list[tuple[_Held, _Held | None]] = []
+    for one in held:
+        row, request = one.one, one.request
+        between = ends[bisect_right(ends, row.start) : bisect_left(ends, row.end)] if request else []
+        inside = (ending.get((end, prefixes.key(one.side, request, end))) for end in reversed(between) if request)
+        above = next((other for other in inside if other is not None), None)
+        found.append((one, above or own.get((one.side, one.parents[one.side]))))
+    return found
 
 
-def _pairs(a: list[OutlineRow], b: list[OutlineRow]) -> list[_Pair]:
-    pairs: list[_Pair] = []
-    for key in _KEYS:
-        waiting: dict[Hashable, list[OutlineRow]] = {}
-        for row in b:
-            waiting.setdefault(key(row), []).append(row)
-        pairs.extend((row, held.pop(0)) for row in a if (held := waiting.get(key(row))))
-        taken_a, taken_b = {id(one) for one, _ in pairs}, {id(other) for _, other in pairs}
-        a, b = [row for row in a if id(row) not in taken_a], [row for row in b if id(row) not in taken_b]
-    pairs += [(row, None) for row in a]
-    pairs += [(None, row) for row in b]
-    return sorted(pairs, key=_order)
-
-
-def _order(pair: _Pair) -> tuple[Any, ...]:
-    row = pair[0] or pair[1]
-    return (row.request or 0, row.start, row.end, row.node) if row else ()
+def _order(one: _Held) -> tuple[Any, ...]:
+    row = one.one
+    return row.request or 0, row.start, row.end, one.side, row.node
 
 
 def _cells(row: OutlineRow | None) -> list[object]:

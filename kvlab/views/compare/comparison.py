@@ -17,10 +17,13 @@ from kvlab.recording.policy_words import policy_words
 from kvlab.units import unit_for
 from kvlab.views import text_table
 from kvlab.views.compare.aligned import AlignedRow, aligned_rows, aligned_text
+from kvlab.views.compare.prefixes import Prefixes
 from kvlab.views.tables import largest
 
 OWNERS = ("counted", "snapshots", "live", "unattributed", "pool", "active")
 """Whose bytes are compared, at each request's end."""
+
+BY_REQUEST = "tokens were not stored: a node is common where requests of one number, label and length made it"
 
 TOKENS = ("tokens", "matched", "cached", "left", "generated")
 
@@ -32,10 +35,12 @@ class Comparison(Rich):
     Attributes:
         a: The first one.
         b: The second one; differences are what it has more.
+        prefixes: What their nodes hold, in keys that both share.
     """
 
     a: Recording
     b: Recording
+    prefixes: Prefixes
 
     @property
     def policy(self) -> dict[str, tuple[Any, Any]]:
@@ -68,7 +73,7 @@ class Comparison(Rich):
     def tries(self, request: int) -> list[AlignedRow]:
         """Return the tries at the end of a request side by side, common nodes in one row; empty when one of them did not get there."""
         both = self.moments(request)
-        return aligned_rows(*both) if both else []
+        return aligned_rows(*both, self.prefixes) if both else []
 
     @property
     def last(self) -> int:
@@ -97,7 +102,7 @@ class Comparison(Rich):
                 for tag, side in self.sides
             ),
             *self.policy_lines,
-            *([] if self.a.manifest.workload == self.b.manifest.workload else ["the workloads differ: nodes at one place may hold different tokens"]),
+            *([] if self.prefixes.told else [BY_REQUEST]),
             f"bytes at each request's end, in {unit.name}",
         ]
         parts = ["\n".join(head), text_table.columns(titles, text_table.shortened(rows, most), left=(1,))]
@@ -126,4 +131,4 @@ class Comparison(Rich):
 
 def compare(a: Recording, b: Recording) -> Comparison:
     """Return two recordings on one axis: what B does otherwise than A, by owner, by request, and node by node."""
-    return Comparison(a, b)
+    return Comparison(a, b, Prefixes(a, b))
