@@ -14,23 +14,11 @@ from kvlab.events import FrontierMoved
 from kvlab.recording import Recording
 from kvlab.recording.readings import observed
 from kvlab.shape import WHOLE_STATE
-from kvlab.units import GB
-
-_DECIMAL = ((10**12, "TB"), (GB, "GB"), (10**6, "MB"), (10**3, "KB"))
 
 
 def reported(*, weights: int, live: int, paged_out: int, pool: int = 0, shared: int = 0) -> int:
     """Return the bytes a server reports: those of all owners and the pool, less what two of them share."""
     return weights + live + paged_out + pool - shared
-
-
-def ps_size(count: float) -> str:
-    """Return bytes as `ollama ps` prints SIZE: decimal units, cut to a whole number from 10 up, one decimal below that if there is one."""
-    for factor, name in _DECIMAL:
-        if count >= factor:
-            value = count / factor
-            return f"{int(value)} {name}" if value >= 10 or value == int(value) else f"{value:.1f} {name}"
-    return f"{count:.0f} B"
 
 
 def shared_with_live(recording: Recording) -> dict[int, int]:

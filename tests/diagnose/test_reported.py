@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kvlab
-from kvlab.diagnose.reported import ps_size, reported, reported_bytes, shared_with_live
+from kvlab.diagnose.reported import reported, reported_bytes, shared_with_live
 from kvlab.events import BytesRead
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recording
@@ -25,25 +25,6 @@ HYBRID = Shape("hybrid", (LayerGroup("recurrent", (0,), state_bytes=STATE), Laye
 def unrelated(count: int) -> Workload:
     fresh = Fresh()
     return Workload("unrelated", tuple(Request(tokens=fresh.take(100), max_new=5, ignore_stop=True) for _ in range(count)))
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [
-        (26_870_000_000, "26 GB"),
-        (26_999_999_999, "26 GB"),
-        (18_000_000_000, "18 GB"),
-        (9_990_000_000, "10.0 GB"),
-        (7_700_000_000, "7.7 GB"),
-        (5_000_000_000, "5 GB"),
-        (1_500_000_000_000, "1.5 TB"),
-        (512_400_000, "512 MB"),
-        (1_250, "1.2 KB"),
-        (17, "17 B"),
-    ],
-)
-def test_ps_cuts_decimals_from_ten_up(count: int, text: str) -> None:
-    assert ps_size(count) == text
 
 
 def test_the_sum() -> None:

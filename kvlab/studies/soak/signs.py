@@ -126,27 +126,3 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
     "path": ("F-20",),
 }
 """By rule: the signs that explain why it is broken, once one of them has shown in the same life."""
-
-CANNOT: dict[str, str] = {
-    "F-02": "before the first version here",
-    "F-04": "spans have no clock: nothing happens between two requests in any version",
-    "F-08": "spans have no pool",
-    "F-11": "a check on real arrays: transients inside one forward",
-    "F-23": "before media was accepted there were no items; keys are folded always",
-    "F-24": "before the first version here; it is in a window's arrays",
-    "F-25": "before the first version here",
-    "F-26": "before the first version here",
-    "F-27": "token ids read from device memory",
-    "F-28": "by design, and a matter of distance: the grid of captures",
-    "F-29": "numerics of kernels",
-    "F-30": "the scheduler's, not the cache's",
-    "F-31": "the scheduler's, not the cache's",
-    "F-32": "a process's end",
-    "F-33": "a process's log",
-    "F-34": "a server's status",
-    "F-35": "a server's",
-    "F-36": "the scheduler's, not the cache's",
-    "F-37": "the scheduler's, not the cache's",
-    "F-38": "a guard on reference counts that spans do not have",
-}
-"""By id: why spans cannot show it."""
