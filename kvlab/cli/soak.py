@@ -14,7 +14,7 @@ EXAMPLE = "kvlab soak\nkvlab soak --ops 1000000 --seed 7\nkvlab soak --ops 2000 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--ops", type=int, metavar="N", help="operations (requests) to run; by default 20,000, which show every defect")
+    parser.add_argument("--ops", type=int, metavar="N", help="operations (requests) to run: 20,000, the default, or more; with --set any number")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the same seed gives the same requests (default: 0)")
     parser.add_argument(
         "--set",
@@ -32,9 +32,16 @@ def run(args: Arguments) -> int:
     from tqdm.auto import tqdm
 
     from kvlab.cli.policy_choice import single_choices
+    from kvlab.errors import BadValue
     from kvlab.studies import soak
 
     operations = soak.OPERATIONS if args.ops is None else args.ops
+    if operations < soak.OPERATIONS and not args.choices:
+        raise BadValue(
+            what=f"{operations:,} operations are too few for a verdict",
+            why=f"rare defects show after many requests: about 13,000 with seed 0; {soak.OPERATIONS:,} show every known one with room to spare",
+            hint=f"write --ops {soak.OPERATIONS} or more, or leave it out; with --set, which is there to see the soak fail, any number will do",
+        )
     with tqdm(total=operations, desc="soak", unit="request", disable=not arguments.shows_progress(args)) as bar:
         found = soak.soak(operations, args.seed, choices=single_choices(args.choices), each=bar.update)
     if args.json:

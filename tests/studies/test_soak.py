@@ -13,6 +13,8 @@ from kvlab.cli import main
 from kvlab.errors import BadValue
 from kvlab.lab.span_model import SpanModel
 from kvlab.policy import Policy
+from kvlab.studies.faults.catalogue import CATALOGUE
+from kvlab.studies.faults.fault import SWITCH
 from kvlab.studies.soak import as_text, soak
 from kvlab.studies.soak.ask import Ask
 from kvlab.studies.soak.known import expected
@@ -20,7 +22,7 @@ from kvlab.studies.soak.layer_sets import LAYER_SETS
 from kvlab.studies.soak.life import Plan, live
 from kvlab.studies.soak.recipes import RECIPES
 from kvlab.studies.soak.shrink import shrunk
-from kvlab.studies.soak.signs import CANNOT, SIGNS
+from kvlab.studies.soak.signs import SIGNS
 from kvlab.studies.soak.trial import planned
 from kvlab.workloads.request import MediaItem
 from tests.studies.soak_table import CURED, PLANTED, SETS, TABLE, VERSIONS
@@ -54,10 +56,10 @@ def test_what_the_choices_say_is_what_the_table_says(row: object) -> None:
     assert {cell: expected(sign, *cell) for cell in CELLS} == {cell: found.word(*cell) for cell in CELLS}
 
 
-def test_every_entry_of_the_catalogue_has_a_sign_or_a_reason() -> None:
+def test_every_entry_of_the_catalogue_has_a_sign_a_switch_or_a_reason() -> None:
     signs = {sign.id for sign in SIGNS}
-    assert not signs & set(CANNOT)
-    assert signs | set(CANNOT) == {f"F-{number:02}" for number in range(1, 39)}
+    assert signs <= set(CATALOGUE)
+    assert [fault.id for fault in CATALOGUE.values() if fault.id not in signs and fault.status != SWITCH and not fault.reason] == []
     assert {row.id for row in TABLE} == signs
     assert set(PLANTED) | set(CURED) | {"F-19"} == signs
 
@@ -178,8 +180,17 @@ def test_wrong_use_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "protect" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("few", ["300", "19999", "0", "-5"])
+def test_too_few_operations_for_a_verdict_are_refused_at_once(few: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["soak", f"--ops={few}"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "--ops 20000" in said.err
+
+
 def test_few_operations_miss_signs_and_say_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["soak", "--ops", "30", "--seed", "1"]) == 1
+    # with a planted choice any number will do
+    assert main(["soak", "--ops", "30", "--seed", "1", "--set", "evict_order=fifo"]) == 1
     out = capsys.readouterr().out
     assert "did not show" in out
     assert "run more" in out
