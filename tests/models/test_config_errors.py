@@ -196,3 +196,30 @@ def test_a_shipped_config_that_lost_a_field_at_a_time_is_a_shape_or_an_error(fil
             assert shape_from_config(file).shape.groups
         except KvlabError as error:
             assert str(file) in error.what  # noqa: PT017  # either way is right
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e400", "-1e400"])
+@pytest.mark.parametrize(
+    ("field", "place"),
+    [
+        ('"rope_theta": {}', "rope_theta"),
+        ('"rope_scaling": {{"factor": {}}}', "rope_scaling.factor"),
+        ('"rope_scaling": {{"short_factor": [1.0, {}]}}', "rope_scaling.short_factor[1]"),
+        ('"text_config": {{"rope_theta": {}}}', "text_config.rope_theta"),
+        ('"vision_config": {{"depths": [[0.5], [{}]]}}', "vision_config.depths[1][0]"),
+        ('"nobody_knows_this": {}', "nobody_knows_this"),
+        ('"time_step_limit": [{}, 1.0]', "time_step_limit[0]"),
+    ],
+)
+def test_a_number_that_is_none_is_refused_wherever_it_stands(file: Path, field: str, place: str, number: str) -> None:
+    text = json.dumps(LLAMA)[:-1] + ", " + field.format(number) + "}"
+    file.write_text(text)
+    with pytest.raises(BadValue) as met:
+        shape_from_config(file)
+    value = {"1e400": "inf", "Infinity": "inf", "NaN": "nan"}.get(number, "-inf")
+    assert met.value.what == f"{file}: {place} is {value}"
+
+
+def test_the_one_bound_that_public_configs_leave_open(file: Path) -> None:
+    file.write_text(json.dumps(LLAMA | {"time_step_limit": [0.0, float("inf")]}))
+    assert shape_from_config(file).shape.groups

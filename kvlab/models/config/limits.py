@@ -38,6 +38,9 @@ OTHER_TOWERS = re.compile(r"vision|audio|image|video|speech|id2label|label2id|ta
 SMALL_ADDEND = re.compile(r"(^|_)(eps|epsilon)$")
 """What a norm adds to what it divides by."""
 
+NO_UPPER_LIMIT = "time_step_limit[1]"
+"""A state-space net's time steps may have no upper limit; transformers writes that as Infinity."""
+
 NO_SIZE = re.compile(r"_ids?$|_idxs?$|_index$|token(?!s)|position|context|length|theta|base|seed|factor|scal|multiplier|beta|eps|n_ctx")
 
 
@@ -64,8 +67,12 @@ def require_sane(config: Config) -> None:
     """Check every size in `config`.
 
     Raises:
-        BadValue: a size is negative, no whole number, or absurdly large; a number is NaN; or no field gives the number of layers.
+        BadValue: a size is negative, no whole number, or absurdly large; a number is NaN or infinite; or no field gives the number of layers.
     """
+    for place, value in numbers(config.data):
+        # the one field that public configs give an infinite bound
+        if not math.isfinite(value) and not (value == math.inf and place.rpartition(".")[2] == NO_UPPER_LIMIT):
+            raise config.bad(place, value, "a config's numbers are finite: JSON has no NaN and no Infinity")
     for place, name, value in _fields(config.data):
         _check(config, place, name, value)
         _check_number(config, place, name, value)
@@ -77,6 +84,20 @@ def require_sane(config: Config) -> None:
             raise config.bad(f"{inner}{name}", value, "it is a whole number of at least 1")
     if not any(config.text.get(name) is not None for name in LAYER_FIELDS):
         raise config.missing(LAYER_FIELDS[0], "a config tells how many layers the model has")
+
+
+def numbers(data: object, within: str = "", depth: int = 0) -> Iterator[tuple[str, float]]:
+    """Yield every number that is no whole one in `data`, however deep in tables and lists, with its place such as `rope_scaling.short_factor[3]`."""
+    if isinstance(data, float):
+        yield within, data
+    elif depth > MOST_DEPTH:
+        return
+    elif isinstance(data, dict):
+        for name, value in cast("dict[str, Any]", data).items():
+            yield from numbers(value, f"{within}.{name}" if within else name, depth + 1)
+    elif isinstance(data, list):
+        for place, value in enumerate(cast("list[Any]", data)):
+            yield from numbers(value, f"{within}[{place}]", depth + 1)
 
 
 def _fields(data: dict[str, Any], within: str = "", depth: int = 0) -> Iterator[tuple[str, str, object]]:
@@ -104,8 +125,6 @@ def _check(config: Config, place: str, name: str, value: object) -> None:
 def _check_number(config: Config, place: str, name: str, value: object) -> None:
     if SMALL_ADDEND.search(name) and value is not None and not (_number(value) and 0 <= cast("float", value) < math.inf):
         raise config.bad(place, value, "it is a number of at least 0")
-    if isinstance(value, float) and math.isnan(value):
-        raise config.bad(place, value, "a config's numbers are numbers")
 
 
 def _whole(value: object) -> bool:
