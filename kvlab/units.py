@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kvlab.errors import BadValue
@@ -35,10 +36,17 @@ class Unit:
     size: int
 
     def shown(self, value: object, decimals: int = 2) -> str:
-        """Return bytes in this unit, without its name; `-` when they were not read."""
+        """Return bytes in this unit, without its name; `-` when they were not read, `<0.01` or `>-0.01` where so few would look like none."""
         if not isinstance(value, int | float):
             return "-"
-        return f"{value / self.size:.{0 if self.size == 1 else decimals}f}"
+        decimals = 0 if self.size == 1 else decimals
+        if value and not self.shows(value, decimals):
+            return f"{'<' if value > 0 else '>-'}{10**-decimals:.{decimals}f}"
+        return f"{value / self.size:.{decimals}f}"
+
+    def shows(self, value: float, decimals: int = 2) -> bool:
+        """Return whether `value` bytes print as more than nothing."""
+        return abs(value) / self.size * 10 ** (0 if self.size == 1 else decimals) >= 1 / 2
 
 
 def unit_for(largest: float) -> Unit:
@@ -47,6 +55,17 @@ def unit_for(largest: float) -> Unit:
         if largest >= 4 * size:
             return Unit(name, size)
     return Unit("B", 1)
+
+
+def unit_that_shows(largest: float, values: Iterable[object]) -> Unit:
+    """Return the unit for figures up to `largest` bytes in which all of `values` show; at most two units smaller than it would be for `largest` alone."""
+    unit = unit_for(largest)
+    least = min((abs(value) for value in values if isinstance(value, int | float) and value), default=0)
+    for _ in range(2):
+        if not least or unit.shows(least):
+            break
+        unit = unit_for(max(4, 4 * unit.size // 1024))
+    return unit
 
 
 def binary(count: float) -> str:

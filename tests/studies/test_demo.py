@@ -9,7 +9,7 @@ import kvlab
 from kvlab.events import BytesRead, Matched, RequestClosed
 from kvlab.studies.demo import REPORT, Answers, demo
 from kvlab.studies.request_rows import RowsAsTheyCome, table
-from kvlab.units import GIB, KIB, MIB, Unit, unit_for
+from kvlab.units import GIB, KIB, MIB, Unit, unit_for, unit_that_shows
 from kvlab.workloads import unrelated
 
 
@@ -82,6 +82,30 @@ def test_a_figure_in_a_unit_has_decimals_unless_it_is_in_bytes() -> None:
     assert Unit("MiB", MIB).shown(3 * MIB // 2, decimals=1) == "1.5"
     assert Unit("B", 1).shown(12) == "12"
     assert Unit("B", 1).shown(None) == "-"
+
+
+@pytest.mark.parametrize(
+    ("count", "decimals", "text"),
+    [(0, 2, "0.00"), (1, 2, "<0.01"), (-1, 2, ">-0.01"), (MIB // 200, 2, "<0.01"), (MIB // 200 + 1, 2, "0.01"), (-MIB // 4, 0, ">-1"), (MIB // 50, 1, "<0.1")],
+)
+def test_a_few_bytes_do_not_look_like_none(count: int, decimals: int, text: str) -> None:
+    assert Unit("MiB", MIB).shown(count, decimals) == text
+
+
+@pytest.mark.parametrize(
+    ("most", "values", "name"),
+    [
+        (8 * GIB, [], "GiB"),
+        (8 * GIB, [0, None, GIB], "GiB"),
+        (8 * GIB, [0, None, GIB, -MIB], "MiB"),
+        (8 * GIB, [8 * GIB, 100], "KiB"),
+        (8 * MIB, [100], "KiB"),
+        (8 * MIB, [1], "B"),
+        (0, [1], "B"),
+    ],
+)
+def test_the_unit_in_which_a_difference_shows(most: int, values: list[int | None], name: str) -> None:
+    assert unit_that_shows(most, values).name == name
 
 
 def test_the_table_of_a_recording_has_a_row_a_request() -> None:

@@ -162,3 +162,14 @@ def test_in_a_page_by_keyboard(page: Page, two_orders: Comparison) -> None:
     assert page.locator(".kv-pair.kv-selected").count() == 1
     assert troubles == []
     assert view(two_orders).request == 12
+
+
+def test_very_different_sizes_show_both() -> None:
+    """Beside 8 GiB and more of the one, the few KiB of the other are no 0.00."""
+    big, small = (kvlab.twin(name).run("unrelated:30", progress=False) for name in ("qwen3.8-27b", "tiny-hybrid"))
+    text = compare(big, small).text()
+    header = next(line for line in text.splitlines() if "counted A" in line)
+    rows = [line for line in text.splitlines() if line.split()[:1] and line.split()[0].isdigit()]
+    assert len(rows) == 30
+    assert not any(" 0.00" in line for line in rows), header
+    assert "in MiB" in text or "in KiB" in text

@@ -14,7 +14,7 @@ from kvlab.display import Rich
 from kvlab.policy import Policy, choice_words
 from kvlab.recording import Moment, Recording
 from kvlab.recording.policy_words import policy_words
-from kvlab.units import unit_for
+from kvlab.units import unit_that_shows
 from kvlab.views import text_table
 from kvlab.views.compare.aligned import AlignedRow, aligned_rows, aligned_text
 from kvlab.views.compare.prefixes import Prefixes
@@ -84,9 +84,11 @@ class Comparison(Rich):
     def text(self, most: int = 40) -> str:
         """Return the comparison as text."""
         table = self.requests
-        unit = unit_for(max(largest(table, f"{name}_{tag}") for name in ("counted", "live") for tag in "ab"))
+        biggest = max(largest(table, f"{name}_{tag}") for name in ("counted", "live") for tag in "ab")
         columns = [("cached", "a"), ("cached", "b"), *((name, tag) for name in ("counted", "live", "active") for tag in ("a", "b", "difference"))]
         titles = ["request", "label", "tokens", *(f"{name} {'B - A' if tag == 'difference' else tag.upper()}" for name, tag in columns)]
+        # of very different sizes the smaller one, and small differences, must not look like nothing
+        unit = unit_that_shows(biggest, (value for name, tag in columns if name != "cached" for value in table.get_column(f"{name}_{tag}")))
         rows = [
             [
                 row["request"],
