@@ -2,6 +2,7 @@
 
 Measured: a scrub from its event to changed pixels, handled in the page; a click until Python's answer is in the page; the first paint
 from the moment the widget is asked to draw. Changed pixels are taken to be there when the frame that holds the drawing is done.
+Both are scrubbed alike: an input event on the slider in the page, in one notebook.
 The bars are medians on two cores without a graphics processor.
 """
 
@@ -51,8 +52,8 @@ ABOUT = {
     "scrub_large": f"scrub at {LARGE:,} nodes, event to changed pixels",
     "scrub_overview": f"scrub at {SMALL:,} nodes in overview mode",
     "scrub_large_overview": f"scrub at {LARGE:,} nodes in overview mode",
-    "altair": f"the same scrub of an Altair trie by a param, {SMALL:,} nodes",
-    "altair_large": f"the same scrub of an Altair trie by a param, {LARGE:,} nodes",
+    "altair": f"the same scrub of an Altair trie by a param, {SMALL:,} nodes, in the same notebook",
+    "altair_large": f"the same scrub of an Altair trie by a param, {LARGE:,} nodes, in the same notebook",
 }
 
 BRANCH = 4
@@ -154,9 +155,3 @@ def _events(nodes: int, log: Log) -> Iterator[Event]:
         held = made * 20 * 1024
         yield BytesRead(phase="close", live=2**20, counted=held, snapshots=held, active=2**20 + held, budget=2**33, nodes=made)
         yield RequestClosed(generated=32, stop="limit")
-
-
-def interval_rows(recording: Recording) -> list[dict[str, Any]]:
-    """Return the rows of the Altair trie: every version of a node with a place that it keeps, `born` and `died`."""
-    table = recording.nodes.select("node", "start", "end", "born", "died").fill_null(2**53)
-    return [row | {"place": row["node"]} for row in table.iter_rows(named=True)]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
-from kvlab.studies.bench_views import LARGE, SMALL, interval_rows, synthetic
+from kvlab.studies.bench_views import LARGE, SMALL
 from kvlab.studies.lab_browser import LabPage, chromium, lab_server
-from kvlab.views import static, theme
 
 CELLS = (
-    "import ipywidgets, kvlab\nfrom kvlab.studies.bench_views import synthetic\nfrom kvlab.views.dashboard.widget import dashboard",
+    "import altair, ipywidgets, kvlab\nfrom kvlab.studies.bench_views import synthetic\nfrom kvlab.views.dashboard.widget import dashboard",
     f"""view = dashboard(synthetic({SMALL}))
 heard = ipywidgets.Label('none')
 view.observe(lambda change: setattr(heard, 'value', f'heard {{change.new}}'), 'selected')
 ipywidgets.VBox([view, heard])""",
     f"large = dashboard(synthetic({LARGE}))\nipywidgets.VBox([large])",
+    f"""from kvlab.studies.bench_views_altair import altair_trie
+altair.JupyterChart.enable_offline()
+altair_trie({SMALL})""",
+    f"altair_trie({LARGE})",
 )
 
 # (it ends with a value that is no function: Playwright would call one) a frame's drawing is on the screen when the task after that frame runs
@@ -28,20 +30,36 @@ window.afterFrame = () => new Promise((done) => requestAnimationFrame(() => {
   after.port1.onmessage = () => done(performance.now());
   after.port2.postMessage(0);
 }));
-window.scrubs = async (root, rounds) => {
-  const slider = root.querySelector(".kv-slider");
+window.scrubs = async (slider, drawn, rounds) => {
   const most = Number(slider.max);
   const times = [];
   for (let round = 0; round < rounds + 3; round += 1) {
-    const before = root.dataset.drawn;
+    const before = drawn();
     const began = performance.now();
     slider.value = String(Math.round(most * (((round * 0.61803) % 1) * 0.9 + 0.05)));
     slider.dispatchEvent(new Event("input", { bubbles: true }));
     let ended = await window.afterFrame();
-    while (root.dataset.drawn === before) ended = await window.afterFrame();
+    while (drawn() === before) ended = await window.afterFrame();
     if (round >= 3) times.push(ended - began);
     await new Promise((done) => setTimeout(done, 30));
   }
+  return times;
+};
+window.scrubDashboard = (root, rounds) => window.scrubs(root.querySelector(".kv-slider"), () => root.dataset.drawn, rounds);
+// Vega clears its canvas before each drawing
+window.scrubAltair = async (rounds) => {
+  const canvas = [...document.querySelectorAll(".vega-embed canvas")].at(-1);
+  const context = canvas.getContext("2d");
+  let count = 0;
+  const clear = context.clearRect;
+  context.clearRect = function (...area) { count += 1; return clear.apply(this, area); };
+  const pictures = new Set();
+  const drawn = () => {
+    if (pictures.size < 2) pictures.add(canvas.toDataURL());
+    return count;
+  };
+  const times = await window.scrubs([...document.querySelectorAll(".vega-bind input[type=range]")].at(-1), drawn, rounds);
+  if (pictures.size < 2) throw new Error("the Altair trie did not move");
   return times;
 };
 window.clicks = async (root, rounds) => {
@@ -62,22 +80,6 @@ window.clicks = async (root, rounds) => {
     if (round >= 3) times.push(ended - began);
     await new Promise((done) => setTimeout(done, 60));
   }
-  return times;
-};
-window.params = async (spec, most, rounds) => {
-  const place = document.createElement("div");
-  document.body.prepend(place);
-  const { view } = await window.vegaEmbed(place, spec, { renderer: "canvas", actions: false });
-  const times = [];
-  for (let round = 0; round < rounds + 3; round += 1) {
-    const began = performance.now();
-    view.signal("at", Math.round(most * (((round * 0.61803) % 1) * 0.9 + 0.05)));
-    await view.runAsync();
-    const ended = await window.afterFrame();
-    if (round >= 3) times.push(ended - began);
-  }
-  view.finalize();
-  place.remove();
   return times;
 };
 null;
@@ -103,7 +105,7 @@ def times_in_jupyterlab(folder: Path, rounds: int) -> tuple[dict[str, list[float
         times["first_paint"] = [float(page.evaluate("Number(document.querySelector('.kvlab').dataset.firstPaintMs)"))]
         page.wait_for_timeout(800)
         before = {way: len(said) for way, said in lab.said.items()}
-        times["scrub"] = page.evaluate("rounds => scrubs(document.querySelector('.kvlab'), rounds)", rounds)
+        times["scrub"] = page.evaluate("rounds => scrubDashboard(document.querySelector('.kvlab'), rounds)", rounds)
         page.wait_for_timeout(800)
         sent = {way: sum(len(text) for text in said[before[way] :]) for way, said in lab.said.items()}
         times["scrub_overview"] = _overview(page, "document.querySelector('.kvlab')", rounds)
@@ -116,16 +118,15 @@ def times_in_jupyterlab(folder: Path, rounds: int) -> tuple[dict[str, list[float
         page.wait_for_function(f"document.querySelectorAll('.kvlab').length === 2 && {large}.dataset.firstPaintMs !== undefined")
         page.evaluate(f"{large}.scrollIntoView()")
         page.wait_for_timeout(800)
-        times["scrub_large"] = page.evaluate(f"rounds => scrubs({large}, rounds)", rounds)
+        times["scrub_large"] = page.evaluate(f"rounds => scrubDashboard({large}, rounds)", rounds)
         times["scrub_large_overview"] = _overview(page, large, rounds)
-        # in a page of its own: JupyterLab's loader of modules would take the library for itself
-        peer = browser.new_page(viewport={"width": 1300, "height": 1400})
-        peer.set_content("<body></body>")
-        peer.add_script_tag(content=static.bundle())
-        peer.evaluate(AFTER_FRAME)
-        for name, nodes in (("altair", SMALL), ("altair_large", LARGE)):
-            spec, most = _altair_trie(nodes)
-            times[name] = peer.evaluate("([spec, most, rounds]) => params(spec, most, rounds)", [spec, most, rounds])
+        for charts, (cell, name) in enumerate(((3, "altair"), (4, "altair_large")), 1):
+            if failed := lab.run_cells(cell):
+                raise RuntimeError(failed[0])
+            page.wait_for_function("charts => document.querySelectorAll('.vega-bind input').length === charts", arg=charts)
+            page.locator(".vega-bind").last.scroll_into_view_if_needed()
+            page.wait_for_timeout(800)
+            times[name] = page.evaluate("rounds => scrubAltair(rounds)", rounds)
     order = ("scrub", "click_answered", "first_paint", "scrub_large", "scrub_overview", "scrub_large_overview", "altair", "altair_large")
     return {name: times[name] for name in order}, sent
 
@@ -134,7 +135,7 @@ def _overview(page: Any, root: str, rounds: int) -> list[float]:
     switch = f"[...{root}.querySelectorAll('.kv-mode')][0].click()"
     page.evaluate(switch)
     page.wait_for_timeout(400)
-    times: list[float] = page.evaluate(f"rounds => scrubs({root}, rounds)", rounds)
+    times: list[float] = page.evaluate(f"rounds => scrubDashboard({root}, rounds)", rounds)
     page.evaluate(switch)
     page.wait_for_timeout(200)
     return times
@@ -154,22 +155,3 @@ def _write(path: Path) -> None:
     made = form.v4.new_notebook(cells=[form.v4.new_code_cell(source) for source in CELLS])
     made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     form.write(made, path)
-
-
-def _altair_trie(nodes: int) -> tuple[dict[str, Any], int]:
-    from importlib import import_module
-
-    # Altair's types are partial, and only this side needs it
-    alt: Any = import_module("altair")
-    recording = synthetic(nodes)
-    at = alt.param(name="at", value=int(recording.events.item(-1, "seq")))
-    with alt.data_transformers.disable_max_rows():
-        base = alt.Chart(alt.Data(values=interval_rows(recording)), width=560, height=360)
-        chart = (
-            base.add_params(at)
-            .transform_filter("datum.born <= at && at < datum.died")
-            .mark_bar(height=2)
-            .encode(x=alt.X("start:Q"), x2="end:Q", y=alt.Y("place:Q", axis=None), color=alt.value(theme.GREEN))
-        )
-        spec: dict[str, Any] = json.loads(json.dumps(theme.spec(chart)))
-    return spec, int(recording.events.item(-1, "seq"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kvlab.cli.bench import BENCHES
-from kvlab.studies.bench_views import ABOUT, BARS, Measured, as_text, interval_rows, synthetic
+from kvlab.studies.bench_views import ABOUT, BARS, Measured, as_text, synthetic
+from kvlab.studies.bench_views_altair import altair_trie, interval_rows
 
 
 @pytest.mark.parametrize("nodes", [10, 2_000])
@@ -36,3 +37,11 @@ def test_what_is_said() -> None:
     assert told["passed"] is True
     assert set(told["rows"]) == set(ABOUT)
     assert BENCHES["views"].module == "bench_views"
+
+
+def test_the_peer_is_moved_by_a_slider_in_the_page() -> None:
+    spec = altair_trie(10).spec
+    (param,) = spec["params"]
+    assert param["bind"]["input"] == "range"
+    assert param["bind"]["max"] == param["value"] == synthetic(10).events.item(-1, "seq")
+    assert spec["transform"] == [{"filter": "datum.born <= at && at < datum.died"}]
