@@ -6,6 +6,8 @@ Invariants: a row that was taken hangs on one that stands before it, and its edg
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kvlab.importers import ollama_values as values
 from kvlab.importers.told_values import ToldNode, told_node
 
@@ -14,6 +16,8 @@ MOST_NODES = 50_000
 
 MOST_REMEMBERED = 1 << 23
 """Bytes of labels that are remembered."""
+
+_NODE = b'"  '
 
 Row = tuple[int, int, int, int, bool, bool, bool]
 """Depth (0 for the root), start and end of the edge, bytes counted, and the flags user, snap and active. Equal rows are mostly one object."""
@@ -25,22 +29,23 @@ class DumpReader:
     Attributes:
         rows: The nodes, the root first.
         told: What a log of ours tells of each besides; None in a log that does not.
+        ends: Where the edges of the last node and of those above it end, the root's first.
         broken: Nodes that hang on nothing or whose edge does not begin where their parent's ends.
         left_out: Nodes beyond `MOST_NODES`.
     """
 
-    __slots__ = ("_ends", "broken", "left_out", "rows", "told")
+    __slots__ = ("broken", "ends", "left_out", "rows", "told")
 
     def __init__(self, root: Row, told: ToldNode | None = None) -> None:
         self.rows = [root]
         self.told = None if told is None else [told]
-        self._ends = [root[2]]
+        self.ends = [root[2]]
         self.broken = 0
         self.left_out = 0
 
     def add(self, row: Row, told: ToldNode | None = None) -> bool:
         """Take the next node; return whether it fits."""
-        ends, depth = self._ends, row[0]
+        ends, depth = self.ends, row[0]
         if not 0 < depth <= len(ends) or ends[depth - 1] != row[1] or row[2] <= row[1]:
             self.broken += 1
             return False
@@ -65,23 +70,47 @@ class Labels:
     __slots__ = ("_known", "_size")
 
     def __init__(self) -> None:
-        self._known: dict[tuple[bytes, bytes], Row | None] = {}
+        self._known: dict[bytes, Row | None] = {}
         self._size = 0
 
     def read(self, line: bytes, at: int) -> Row | None:
         """Return the node whose label begins, with its quote, at `at`; None when it is none, or its figures contradict each other."""
-        label = line[at:]
-        before, _, flags = label.partition(b" ago")
-        bare, _, age = before.rpartition(b" ")
-        # without an age the first ` ago` stands among the flags
-        key = (before, flags) if age[:1] == b"(" else (bare, flags)
-        row = self._known.get(key, ())
-        if row == ():
-            row = self._known[key] = _row(label)
-            self._size += len(label)
-            if self._size > MOST_REMEMBERED:
-                self._known, self._size = {}, 0
-        return row or None
+        label, _, flags = line[at:].partition(b" ago")
+        if flags:
+            # all but the age
+            label = label[: label.rfind(b" ")] + flags
+        return self._known[label] if label in self._known else self._read(label)
+
+    def read_on(self, dump: DumpReader, lines: Sequence[bytes], place: int) -> int:
+        """Take the nodes that stand in the lines from `place` on; return the place of the first line that is none, does not fit, or tells more than a label."""
+        known, ends, rows = self._known, dump.ends, dump.rows
+        room = MOST_NODES - len(rows) if dump.told is None else 0
+        for here in range(place, min(len(lines), place + room)):
+            line = lines[here]
+            at = line.find(b" msg=") + 5
+            if line[at : at + 3] != _NODE or line[-1:] != b'"':
+                return here
+            label, _, flags = line[at:].partition(b" ago")
+            if flags:
+                label = label[: label.rfind(b" ")] + flags
+            row = known.get(label)
+            if row is None:
+                return here
+            depth, start, end = row[:3]
+            if not 0 < depth <= len(ends) or ends[depth - 1] != start or end <= start:
+                return here
+            if depth < len(ends):
+                del ends[depth:]
+            ends.append(end)
+            rows.append(row)
+        return max(place, min(len(lines), place + room))
+
+    def _read(self, label: bytes) -> Row | None:
+        self._size += len(label)
+        if self._size > MOST_REMEMBERED:
+            self._known, self._size = {}, 0
+        row = self._known[label] = _row(label)
+        return row
 
 
 def told_of(line: bytes, at: int) -> tuple[bytes, ToldNode | None]:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 
 from kvlab.importers import ollama_names as names
 from kvlab.importers import ollama_values as values
+from kvlab.importers.ollama_bulk import NAMES, Bulk
 from kvlab.importers.ollama_loose import Loose
 from kvlab.importers.ollama_records import Records
+from kvlab.importers.ollama_stretches import SERVED, Stretch, stretches
 from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import Clock
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
@@ -20,6 +22,8 @@ from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 Reader = Callable[[bytes, int], bool]
 
 MARK = b" msg="
+
+_FIRST = 32
 
 UNFIT = "nodes of a trie dump that do not fit"
 
@@ -37,6 +41,10 @@ class _Entry:
         self.count = 0
 
 
+_NO_ENTRIES = [_Entry("", b"\n", None)]
+"""Of a message that is not known: no line begins so."""
+
+
 class OllamaLog:
     """Reads the lines of a server.log into rows."""
 
@@ -49,6 +57,7 @@ class OllamaLog:
         self._table: dict[bytes, list[_Entry]] = {}
         self._nodes = _Entry("cache trie (nodes)", b'"  ', self._records.dump_node)
         self._fill()
+        self._named = {entry.name: entry for entries in self._table.values() for entry in entries}
 
     @property
     def clock(self) -> Clock:
@@ -90,39 +99,83 @@ class OllamaLog:
 
     def lines(self, lines: Sequence[bytes]) -> None:
         """Read the next lines of the file."""
+        if not self._records.clock.first and len(lines) > 2 * _FIRST:
+            # moments are told from the first one on
+            self._each(lines[:_FIRST])
+            lines = lines[_FIRST:]
+        found = stretches(lines)
+        if not found:
+            self._each(lines)
+            return
+        records, done = self._records, 0
+        with records.rows.held():
+            bulk = Bulk(lines, found, records.rows, records.clock)
+            for place, stretch in enumerate(found):
+                self._each(lines[done : stretch.first])
+                if self._loose.waits or records.dump is not None or not records.requests.idle or (counts := bulk.take(place)) is None:
+                    self._each(lines[stretch.first : stretch.last])
+                else:
+                    self._count(counts, stretch)
+                done = stretch.last
+            self._each(lines[done:])
+            bulk.write()
+
+    def _count(self, counts: dict[str, int], stretch: Stretch) -> None:
+        """Count the lines of a stretch that was read at once."""
+        self._records.requests.skipped()
+        begin, served = self._summary.line, counts.pop(NAMES[SERVED])
+        if served:
+            self._summary.line = begin + stretch.codes.index(SERVED) + 1
+            self._summary.count(NAMES[SERVED], READ, times=served)
+        for name, count in counts.items():
+            self._named[name].count += count
+        self._summary.line = begin + len(stretch.codes)
+
+    def _each(self, lines: Sequence[bytes]) -> None:
+        """Read lines one by one."""
         table, summary, loose, nodes, mark, size_of_mark = self._table, self._summary, self._loose, self._nodes, MARK, len(MARK)
-        first, dump_node = summary.line, self._records.dump_node
+        first, dump_node, dump_on = summary.line, self._records.dump_node, self._records.dump_on
+        skip = 0
         for number, line in enumerate(lines, first + 1):
+            if number <= skip:
+                continue
             at = line.find(mark) + size_of_mark
-            if at >= size_of_mark and not loose.waits:
-                entries = table.get(line[at : at + 8])
-                if entries is not None:
-                    entry = entries[0]
-                    if entry.silent and line.startswith(entry.begin, at):
-                        entry.count += 1
-                        continue
-                    if entry is nodes and dump_node(line, at):
-                        entry.count += 1
-                        continue
+            if at < size_of_mark or loose.waits:
                 summary.line = number
-                if entries is not None and entries[0] is nodes and line[-1:] == b'"':
-                    summary.count(UNFIT, NOT, line)
-                elif not self._record(line, at, entries):
-                    loose.begin(line)
+                self._loose_line(line)
+                continue
+            entries = table.get(line[at : at + 8], _NO_ENTRIES)
+            entry = entries[0]
+            if entry is nodes:
+                if dump_node(line, at):
+                    skip = first + dump_on(lines, number - first)
+                    entry.count += 1 + max(0, skip - number)
+                    continue
+            elif entry.silent and line.startswith(entry.begin, at):
+                entry.count += 1
                 continue
             summary.line = number
-            if not line or line.isspace():
-                summary.count("blank", KNOWN)
-            else:
-                loose.line(line)
+            self._told(line, at, entries)
         summary.line = first + len(lines)
+
+    def _loose_line(self, line: bytes) -> None:
+        if not line or line.isspace():
+            self._summary.count("blank", KNOWN)
+        else:
+            self._loose.line(line)
+
+    def _told(self, line: bytes, at: int, entries: list[_Entry]) -> None:
+        if entries[0] is self._nodes and line[-1:] == b'"':
+            self._summary.count(UNFIT, NOT, line)
+        elif not self._record(line, at, entries):
+            self._loose.begin(line)
 
     def record(self, line: bytes) -> bool | None:
         """Read a record that was put together; None when it is not one, False when it lacks attributes."""
         at = line.find(b"msg=")
         if at < 0:
             return None
-        return self._record(line, at + 4, self._table.get(line[at + 4 : at + 12]))
+        return self._record(line, at + 4, self._table.get(line[at + 4 : at + 12], _NO_ENTRIES))
 
     def knows(self, line: bytes) -> bool:
         """Return whether the message of a record that was put together is a known one."""
@@ -144,9 +197,9 @@ class OllamaLog:
             if entry.count:
                 self._summary.count(entry.name, KNOWN if entry.read is None else READ, b"", entry.count)
 
-    def _record(self, line: bytes, at: int, entries: list[_Entry] | None) -> bool:
+    def _record(self, line: bytes, at: int, entries: list[_Entry]) -> bool:
         """Read a record whose message begins at `at`; return False when attributes are missing that may stand in the next line."""
-        for entry in entries or ():
+        for entry in entries:
             if line.startswith(entry.begin, at):
                 return self._known(entry, line, at)
         if at == len(line) or (line[at : at + 1] == b'"' and line.find(b'"', at + 1) < 0):

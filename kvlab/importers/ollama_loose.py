@@ -141,7 +141,7 @@ class Loose:
             return
         self._summary.count("[GIN]", READ)
         if found[3] != b"GET" and found[3] != b"HEAD":
-            self._rows.add_to(0, "served", (f"{found[3].decode()} {values.words(found[4]).partition('?')[0]}", int(found[1]), took))
+            self._rows.add_to(0, "served", (f"{found[3].decode()} {values.path(found[4])}", int(found[1]), took))
 
     def _other(self, whole: bytes) -> None:
         line = whole[:MOST_LOOKED_AT]

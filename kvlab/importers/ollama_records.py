@@ -5,6 +5,8 @@ A method takes a line and where its message begins, and returns False when attri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kvlab.cache.paging import FREE_ALL
 from kvlab.importers import ollama_values as values
 from kvlab.importers import told_values
@@ -22,6 +24,7 @@ class Records:
     """Reads records into rows.
 
     Attributes:
+        rows: Where they go.
         clock: Turns moments into seconds.
         requests: The running request.
         runners: The runners that are alive.
@@ -31,7 +34,7 @@ class Records:
     """
 
     def __init__(self, rows: Rows) -> None:
-        self._rows = rows
+        self.rows = rows
         self.clock = Clock()
         self.requests = Requests(rows)
         self.runners = Runners(rows, self.requests)
@@ -46,7 +49,7 @@ class Records:
         begin = 5 if line.startswith(b"time=") else line.find(b"time=", 0, at) + 5
         if begin >= 5:
             end = line.find(b" ", begin, begin + 48)
-            self._rows.t = self.clock.read_bytes(line[begin:end])
+            self.rows.t = self.clock.read_bytes(line[begin:end])
 
     def warn_of(self, line: bytes, at: int) -> None:
         """Write a warning if a record's level is WARN or ERROR."""
@@ -58,7 +61,7 @@ class Records:
                 if b"cache.go" in head:
                     self.requests.around("warned", message)
                 else:
-                    self._rows.add("warned", message)
+                    self.rows.add("warned", message)
 
     def hit(self, line: bytes, at: int) -> bool:
         """`cache hit` and `cache miss`: a request has been matched."""
@@ -167,12 +170,16 @@ class Records:
         if dump is None:
             return False
         # an open quote says that the rest stands in the next line
-        if line[-1:] == b'"':
+        if line.endswith(b'"'):
             row = self._labels.read(line, at)
             return row is not None and dump.add(row)
         record, told = told_of(line, at)
         row = self._labels.read(record, at) if record is not line else None
         return row is not None and dump.add(row, told)
+
+    def dump_on(self, lines: Sequence[bytes], place: int) -> int:
+        """Take the nodes of a dump that stand in the lines from `place` on; return the place of the first line that has to be looked at by itself."""
+        return place if self.dump is None else self._labels.read_on(self.dump, lines, place)
 
     def end_dump(self) -> None:
         """The dump that is being read has ended: write what changed."""
@@ -182,7 +189,7 @@ class Records:
             count = len(dump.rows)
             whole = not (dump.broken or dump.left_out) and self._told_nodes in (None, count, count - 1)
             if not whole:
-                self._rows.add("warned", f"a trie dump lists {count} of {self._told_nodes or count + dump.left_out + dump.broken} nodes")
+                self.rows.add("warned", f"a trie dump lists {count} of {self._told_nodes or count + dump.left_out + dump.broken} nodes")
             self.requests.settle()
             self.runners.dumped(dump, whole=whole, matched=self.requests.matched)
             self._told_nodes = None
@@ -207,7 +214,7 @@ class Records:
         """What the twin holds after the last request of a run of ours."""
         del at
         values_ = told(line)
-        self._rows.add_to(self._rows.requests, "bytes_told", (PREDICTED, "close", *(told_values.count(values_, name) for name in READING)))
+        self.rows.add_to(self.rows.requests, "bytes_told", (PREDICTED, "close", *(told_values.count(values_, name) for name in READING)))
         return True
 
     def terminated(self, line: bytes, at: int) -> bool:
@@ -221,7 +228,7 @@ class Records:
         found = values.ACTIVE.search(line, at)
         if found is not None:
             active = size(found[1])
-            self._rows.add("loaded", active, active, None)
+            self.rows.add("loaded", active, active, None)
         return found is not None
 
     def starting(self, line: bytes, at: int) -> bool:
@@ -278,7 +285,7 @@ class Records:
         self.runners.changed(state, model=model, pid=number)
         found = values.RUNNER_SIZE.search(line, at) if with_size else None
         if found is not None and (bytes_ := size(found[1])) is not None:
-            self._rows.add("observed", "size", model, bytes_, None, None, "GiB", 2**30 // 10, number, "")
+            self.rows.add("observed", "size", model, bytes_, None, None, "GiB", 2**30 // 10, number, "")
         return True
 
     def system(self, line: bytes, at: int) -> bool:
@@ -286,7 +293,7 @@ class Records:
         found = values.SYSTEM.search(line, at)
         if found is not None:
             for gauge, text in zip(("system_total", "system_free", "swap_free"), found.groups(), strict=True):
-                self._rows.add("observed", gauge, "", size(text), None, None, "GiB", 2**30 // 10, None, "")
+                self.rows.add("observed", gauge, "", size(text), None, None, "GiB", 2**30 // 10, None, "")
         return found is not None
 
     def listening(self, line: bytes, at: int) -> bool:

@@ -22,7 +22,7 @@ MEMORY = re.compile(rb'memory\.active="([^"]{1,40})"\s+memory\.cache="([^"]{1,40
 PAGE = re.compile(rb"\[(\d{1,18}), (\d{1,18})\)")
 TOTALS = re.compile(rb"active_tokens: (\d{1,18}), active_size: ([^,]{1,40}), paged_out: ([^,]{1,40}), trie: nodes=(\d{1,18}), snapshots=(\d{1,18})")
 TENSORS = re.compile(rb"active: ([\d.]{1,20} [KMGT]?i?B)")
-NODE = re.compile(rb"\[(\d{1,18}),(\d{1,18})\) (\d{1,18})t(?: ([\d.]{1,20} [KMGT]?i?B))?(?: [^ (\"]{1,40} ago)?(?: \(([a-z, ]{1,40})\))?\"$")
+NODE = re.compile(rb"\[(\d{1,18}),(\d{1,18})\) (\d{1,18})t(?: ([\d.]{1,20} [KMGT]?i?B))?(?: \(([a-z, ]{1,40})\))?\"$")
 MODEL = re.compile(rb'\bmodel="?([^\s"]{1,200})')
 PORT = re.compile(rb"\bport=(\d{1,6})\b")
 PID = re.compile(rb"\bpid=(\d{1,9})\b")
@@ -35,6 +35,7 @@ ERROR = re.compile(rb'\berror="((?:[^"\\]|\\.){1,2000})')
 VERSION = re.compile(rb"\(version (\d{1,4}\.\d{1,4}\.\d{1,4})")
 GIN = re.compile(rb'\[GIN\] [^|]{1,40}\|\s*(\d{3})\s*\|\s*(\S{1,40})\s*\|[^|]{1,80}\|\s*([A-Z]{3,8})\s+"([^"]{0,300})"')
 
+_PLAIN = re.compile(rb"\d{1,20}\.\d{1,20}s")
 _HOME = re.compile(r"(?:/Users/|/home/|[A-Z]:\\Users\\)[^/\\\s\"':]+")
 
 
@@ -54,6 +55,12 @@ def words(text: bytes) -> str:
     return shown if len(shown) <= MOST_LETTERS else shown[:MOST_LETTERS] + "…"
 
 
+@lru_cache(maxsize=4096)
+def path(text: bytes) -> str:
+    """Return the path of a call, without its query."""
+    return words(text).partition("?")[0]
+
+
 def model_name(text: bytes) -> str:
     """Return a model's name without the registry it came from."""
     return words(text).rpartition("/")[2]
@@ -61,4 +68,6 @@ def model_name(text: bytes) -> str:
 
 def seconds(text: bytes) -> float | None:
     """Return the seconds of a Go duration; None when it is none."""
+    if _PLAIN.fullmatch(text):
+        return float(text[:-1])
     return read_duration(text.decode("utf-8", "replace"))

@@ -5,15 +5,18 @@ Invariants: `seq` counts from 0 without a gap; a value that is not known is None
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, Protocol
 
 import polars as pl
+from numpy.typing import NDArray
 
 from kvlab.events import BytesRead, Event
 from kvlab.recording import SCHEMA
 
-MOST = 20_000
+MOST = 50_000
 """Rows that may wait."""
 
 READING = tuple(item.name for item in fields(BytesRead) if item.name not in {*(one.name for one in fields(Event)), "phase"})
@@ -54,6 +57,10 @@ _KINDS = {"bytes_told": "bytes_read"}
 """What a kind of row is called as an event, where that differs: a reading that is told whole, and by whom."""
 
 
+Column = NDArray[Any] | list[Any]
+"""Values of many rows."""
+
+
 class Tables(Protocol):
     """What takes tables of events: a Recorder."""
 
@@ -72,12 +79,14 @@ class Rows:
         seq: The next row's place.
     """
 
-    __slots__ = ("_recorder", "_source", "_waiting", "request", "requests", "seq", "t")
+    __slots__ = ("_most", "_recorder", "_source", "_tables", "_waiting", "request", "requests", "seq", "t")
 
     def __init__(self, recorder: Tables, source: str) -> None:
         self._recorder = recorder
         self._source = source
+        self._most = MOST
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
+        self._tables: list[pl.DataFrame] = []
         self.t = 0.0
         self.request = 0
         self.requests = 0
@@ -92,7 +101,7 @@ class Rows:
         if rows is None:
             rows = self._waiting[kind] = []
         rows.append((seq, self.t, self.request, *values))
-        if not self.seq % MOST:
+        if not self.seq % self._most:
             self.flush()
 
     def add_to(self, request: int, kind: str, values: tuple[Any, ...]) -> None:
@@ -103,7 +112,28 @@ class Rows:
         if rows is None:
             rows = self._waiting[kind] = []
         rows.append((seq, self.t, request, *values))
-        if not self.seq % MOST:
+        if not self.seq % self._most:
+            self.flush()
+
+    def extend(self, kind: str, seq: Column, t: Column, request: Column, *columns: Column | None) -> None:
+        """Add many rows of `kind` at the places `seq`, which `skipped` has set apart, with columns of its `FIELDS`. What is None or NaN is not known."""
+        named = zip(("seq", "t", "request", *FIELDS[kind]), (seq, t, request, *columns), strict=True)
+        told = [pl.Series(name, column, dtype=SCHEMA[name], nan_to_null=True) for name, column in named if column is not None]
+        self._tables.append(pl.DataFrame([*told, pl.Series("kind", [kind]).new_from_index(0, len(seq))]))
+
+    def skipped(self, events: int, requests: int, t: float) -> None:
+        """So many rows of so many whole requests will be added with `extend`, the last of them at `t`."""
+        self.seq += events
+        self.requests += requests
+        self.request, self.t = 0, t
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Nothing is written in here, because rows that are set apart are still to come."""
+        before, self._most = self.seq // MOST, 1 << 62
+        yield
+        self._most = MOST
+        if self.seq // MOST > before:
             self.flush()
 
     def began(self, label: str | None, tokens: int | None) -> int:
@@ -119,8 +149,8 @@ class Rows:
         Raises:
             UnreadableInput: the part cannot be written.
         """
-        tables = [_table(kind, rows) for kind, rows in self._waiting.items()]
-        self._waiting = {}
+        tables = [*self._tables, *(_table(kind, rows) for kind, rows in self._waiting.items())]
+        self._waiting, self._tables = {}, []
         if tables:
             whole = pl.concat(tables, how="diagonal").sort("seq")
             source = pl.lit(self._source).alias("source")

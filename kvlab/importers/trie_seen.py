@@ -89,8 +89,17 @@ class TrieSeen:
         waiting = self._children(above, old, new, doomed, rows)
         while waiting:
             before, after = waiting.pop()
-            self._snapshots(before, after, rows)
-            waiting += self._children(after, before.children, after.children, doomed, rows)
+            if (before.start, before.size, before.snap) == (after.start, after.size, after.snap):
+                after.snapshot = before.snapshot
+            else:
+                self._snapshots(before, after, rows)
+            old, new = before.children, after.children
+            # most of a conversation's trie is a chain
+            if len(old) == 1 == len(new) and (old[0].start, old[0].end) == (new[0].start, new[0].end):
+                new[0].node = old[0].node
+                waiting.append((old[0], new[0]))
+            elif old or new:
+                waiting += self._children(after, old, new, doomed, rows)
         for node in doomed:
             self._remove(node, rows)
 
