@@ -19,6 +19,10 @@ NEW_TOKENS = 24
 """New tokens a request of a scenario may ask for, unless told otherwise."""
 
 
+MOST_TURNS = 50_000
+"""Turns of a conversation at most: their last prompt has more than a million tokens."""
+
+
 def unrelated(count: int = 15, max_new: int = NEW_TOKENS) -> Workload:
     """Return `count` short questions that have nothing to do with each other; only the chat template's beginning is shared."""
     requests = tuple(
@@ -35,7 +39,17 @@ def repeat(count: int = 5, max_new: int = NEW_TOKENS) -> Workload:
 
 
 def chat(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
-    """Return one conversation of `count` turns: each prompt is the one before, the reply, and one more question."""
+    """Return one conversation of `count` turns: each prompt is the one before, the reply, and one more question.
+
+    Raises:
+        BadValue: it has no turn, or more than `MOST_TURNS`.
+    """
+    if count > MOST_TURNS:
+        raise BadValue(
+            what=f"chat:{count} is one conversation of {count:,} turns",
+            why=f"a conversation has at most {MOST_TURNS:,} turns: every turn's prompt holds all before it, and no model holds so many",
+            hint=f"ask for fewer, or for requests that do not go on from each other: unrelated:{count}",
+        )
     requests = tuple(
         Request(
             label=f"turn {place + 1}",

@@ -41,6 +41,7 @@ def test_resolve_takes_a_name_or_a_case_file() -> None:
         ("unrelated:", ("unrelated:",)),
         ("unrelated:99999999999", ("unrelated:99999999999", "at most 1,000,000")),
         ("chat:1000001", ("chat:1000001", "at most 1,000,000")),
+        ("chat:50001", ("50,001 turns", "at most 50,000 turns", "unrelated:50001")),
         ("repeat:" + "9" * 5000, ("repeat:999", "at most 1,000,000")),
     ],
 )

@@ -1,0 +1,37 @@
+"""A run that may be interrupted: Ctrl-C ends it, and what was recorded until then is printed like any other, also when nothing is kept."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from kvlab.errors import KvlabError
+from kvlab.recording import Recording, load
+
+
+def until_interrupted(run: Callable[[str], Recording], out: str | None, print_it: Callable[[Recording], object]) -> Recording:
+    """Return what `run` records into the folder that it is given: `out`, else one that is removed when it has ended.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted; `print_it` has printed what was recorded until then.
+    """
+    with tempfile.TemporaryDirectory(prefix="kvlab-", ignore_cleanup_errors=True) as folder:
+        place = out or str(Path(folder) / "run.kvrec")
+        before = _number(place)
+        try:
+            return run(place)
+        except KeyboardInterrupt:
+            # an earlier recording that stands there still is not this run's
+            if _number(place) not in (None, before):
+                with suppress(KvlabError):
+                    print_it(load(place))
+            raise
+
+
+def _number(place: str) -> int | None:
+    try:
+        return Path(place).expanduser().stat().st_ino
+    except OSError:
+        return None
