@@ -24,6 +24,11 @@ LIVE = (
 
 RECORDED = ("import kvlab\n%load_ext kvlab\nrecording = kvlab.load('run.kvrec')", "recording")
 
+BANDS = (
+    "import kvlab\n%load_ext kvlab\nview = kvlab.stepper(kvlab.load('run.kvrec'))\nview",
+    "print('python reads', view.selected, view.band)",
+)
+
 SEQ = "() => Number(document.querySelector('.kvlab').dataset.seq)"
 SENTENCE = "words => document.querySelector('.kv-sentence').textContent.includes(words)"
 SCREENSHOTS = "KVLAB_SCREENSHOTS"
@@ -42,6 +47,7 @@ def lab(fifteen: Recording, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     fifteen.save(folder / "run.kvrec")
     notebook(folder, "live", LIVE)
     notebook(folder, "recorded", RECORDED)
+    notebook(folder, "bands", BANDS)
     with lab_server(folder, private) as server, chromium() as browser:
 
         def opened(name: str) -> LabPage:
@@ -179,3 +185,26 @@ def test_with_no_kernel_text_and_picture_are_there(lab: Any) -> None:
     assert {"text/plain", "image/png", "application/vnd.jupyter.widget-view+json"} <= set(data)
     assert data["text/plain"].startswith("Recording\n")
     opened.page.close()
+
+
+def test_a_band_of_bytes_is_selected_by_keyboard_and_read_in_python(lab: Any, fifteen: Recording) -> None:
+    opened: LabPage = lab("bands")
+    page = opened.page
+    assert opened.run_cells(0) == []
+    page.locator(".kvlab").wait_for()
+    page.locator(".kv-slider").focus()
+    for key in ("End", "y", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    # the largest are the first nodes of the ten last requests, 1.5 MiB each; the oldest of them is chosen
+    node = 3 * 6 - 2
+    page.wait_for_function("node => document.querySelector('.kv-node.kv-selected')?.dataset.node === node", arg=str(node))
+    page.wait_for_timeout(400)
+    assert opened.run_cells(1) == []
+    owned = fifteen.events.filter(kind="snapshot_owned", snapshot=node).item(0, "seq")
+    told = opened.cell(1).inner_text()
+    assert f"python reads {node} " in told
+    for words in ("'owner': 'snapshots'", f"'node': {node}", f"'event': {owned}", "'request': 6", "'call_site': None", "'bytes': 20971520"):
+        assert words in told
+    assert opened.external == []
+    assert opened.errors == []
+    page.close()
