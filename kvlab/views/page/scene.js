@@ -120,7 +120,7 @@ class Scene {
     return "";
   }
 
-  // Nodes that eviction may take, first one first: the keys of kvlab/cache/victims.py.
+  // Nodes that eviction may take, first one first: the keys of kvlab/cache/victims.py; tests/views/test_eviction_order.py holds both together.
   candidates() {
     if (this.order) return this.order;
     const keys = {
@@ -160,7 +160,7 @@ function foldedAtFirst(scene) {
   return scene.alive.length <= OPEN_NODES ? () => false : (node) => node !== 0 && !scene.active.has(node);
 }
 
-// A line for each row; kvlab/views/dashboard/scene_text.py writes the same from a recording.
+// A line for each row; tests/views/test_dashboard_text.py holds it against the same lines made in Python.
 function sceneText(scene) {
   const lines = outlineRows(scene, () => false).map(({ node, depth }) => {
     const { start, end, user } = scene.node(node);
