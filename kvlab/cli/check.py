@@ -6,7 +6,8 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
-from kvlab.cli.expected import expected_of
+from kvlab.cli.expected import not_as_it_stands
+from kvlab.cli.expected_control import control_of
 from kvlab.cli.policy_choice import chosen_policy, workload_choices
 from kvlab.cli.twin_choice import open_twin
 from kvlab.workloads import resolve
@@ -34,8 +35,10 @@ def run(args: Arguments) -> int:
     twin = open_twin(workload, layers=args.layers)
     policy = chosen_policy(twin.policy, workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
     recording = twin.run(workload, policy, out=args.out, progress=arguments.shows_progress(args), check=True)
-    differs = print_result(recording, as_json=args.json, expected=expected_of(workload, args))
+    left = not_as_it_stands(workload, args)
+    control = control_of(workload, progress=arguments.shows_progress(args)) if left is None else None
+    judged = print_result(recording, as_json=args.json, workload=workload, control=control, judged=left)
     broken = violations(recording)
     if not args.json:
         print(f"\n{'no rule was broken' if not broken else f'{len(broken)} violations'} in {len(workload)} requests")
-    return 1 if broken or differs else 0
+    return 1 if broken or (judged is not None and judged.differences) else 0

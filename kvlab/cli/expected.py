@@ -1,85 +1,127 @@
-"""What a case file expects, held against what was recorded: a line for each figure that differs.
+"""What a case expects, held against what was recorded: what was judged, what differs, and what no command judges, with the reason.
 
-Counts are exact. Paged-out bytes may differ by 0.01 GiB (0.005 where the case's source says published), reported ones by 0.05 GiB. The
-verdict must be among the findings. Words such as `reason` and `note` are for readers; choices under `control` are another run.
+A key is never counted as held unless something judged it. What each key means is in expected_figures.py.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from kvlab.units import GIB
+import polars as pl
+
+from kvlab.cli.expected_figures import CONTROL_JUDGES, PAGED_GIB, PUBLISHED_GIB, Row, Seen, judge_of
+from kvlab.recording import Recording
+from kvlab.shape import KV_KINDS
 from kvlab.workloads import Workload
+from kvlab.workloads.case_expected import PINNED, WORDS, control_choices
 
-PAGED_GIB, PUBLISHED_GIB, REPORTED_GIB = 0.01, 0.005, 0.05
-EXACT = ("matched", "cached", "left", "nodes")
+_CHANGES = {"shape": "--shape", "layers": "--layers", "scale": "--scale", "policy": "--policy", "choices": "--set", "budget": "--budget"}
+_FOR_READERS = "words for a reader"
 
 
-def differences(expected: dict[str, Any], result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what differs as rows of `what`, `request` (None for the whole run), `expected` and `got`.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A case's `expected` beside a run.
 
-    Args:
-        expected: The `expected` of a case file.
-        result: What the run did, as `kvlab.cli.result_json.result` tells it.
+    Attributes:
+        keys: The keys that were judged, in the file's order.
+        differences: Rows of `what`, `request` (None for the whole run), `expected` and `got`.
+        not_judged: Rows of `key` and `why`.
     """
-    return [{"what": what, "request": request, "expected": wanted, "got": got} for what, request, wanted, got in _all(expected, result)]
+
+    keys: tuple[str, ...] = ()
+    differences: tuple[dict[str, Any], ...] = ()
+    not_judged: tuple[dict[str, str], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON holds it; `holds` is None when nothing was judged."""
+        holds = not self.differences if self.keys else None
+        return {"holds": holds, "judged": list(self.keys), "differences": list(self.differences), "not_judged": list(self.not_judged)}
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        if self.keys:
+            lines.append("not what the case expects:" if self.differences else f"what the case expects of {', '.join(self.keys)} holds")
+        for row in self.differences:
+            where = "" if row["request"] is None else f" of request {row['request']}"
+            lines.append(f"  {row['what']}{where}: expected {row['expected']}, got {row['got']}")
+        keys: dict[str, list[str]] = {}
+        for row in self.not_judged:
+            keys.setdefault(row["why"], []).append(row["key"])
+        lines += [f"not judged: {', '.join(those)} ({why})" for why, those in keys.items()]
+        return "\n".join(lines)
 
 
-def expected_of(workload: Workload, args: argparse.Namespace) -> dict[str, Any]:
-    """Return what `workload` expects; nothing when the command line changes its model or its rules, because the figures are those of the file as it stands."""
-    changed = any(getattr(args, name, None) for name in ("shape", "layers", "scale", "policy", "choices", "budget"))
-    return {} if changed else workload.expected
+def not_as_it_stands(workload: Workload, args: argparse.Namespace) -> Judged | None:
+    """Return that nothing is judged when the command line changes a case's model or rules: its figures are those of the file; None when it changes nothing."""
+    changed = [flag for name, flag in _CHANGES.items() if getattr(args, name, None)]
+    return (
+        nothing_judged(f"{' and '.join(changed)} changes the case; its figures are those of the file as it stands") if changed and workload.expected else None
+    )
 
 
-_Row = tuple[str, int | None, Any, Any]
+def nothing_judged(why: str) -> Judged:
+    """Return that a case's whole `expected` was not judged, and why."""
+    return Judged(not_judged=({"key": "expected", "why": why},))
 
 
-def _all(expected: dict[str, Any], result: dict[str, Any]) -> Iterator[_Row]:
-    rows: list[dict[str, Any]] = result["requests"]
-    checkpoints: list[dict[str, Any]] = expected.get("checkpoints", [])
-    verdicts = [finding["verdict"] for finding in result["findings"]]
-    if "verdict" in expected and expected["verdict"] not in verdicts:
-        yield "verdict", None, expected["verdict"], verdicts
-    paged = PUBLISHED_GIB if "published" in str(expected.get("source", "")) else PAGED_GIB
-    for checkpoint in checkpoints:
-        number: int = checkpoint["request"]
-        if number > len(rows):
-            yield "requests", None, number, len(rows)
-        else:
-            yield from _checkpoint(checkpoint, rows[number - 1], paged)
-    for name, key in (("paged_out_bytes", "paged_out_bytes"), ("nodes", "nodes")):
-        wanted = expected.get(name)
-        if isinstance(wanted, list) and wanted != (got := [row[key] for row in rows]):
-            yield name, None, wanted, got
-    if "violation" in expected and expected["violation"] not in (told := [row["detail"] for row in result["violations"]]):
-        yield "violation", None, expected["violation"], told
-    yield from _per_capture(expected, result)
+def judge(expected: dict[str, Any], seen: Seen, control: Seen | None = None) -> Judged:
+    """Hold a case's `expected` against a run, and its `control_*` against the run under its control."""
+    keys: list[str] = []
+    rows: list[Row] = []
+    unjudged: list[dict[str, str]] = []
+    for key, wanted in expected.items():
+        if why := _why_not(key, expected, seen, control):
+            unjudged.append({"key": key, "why": why})
+            continue
+        keys.append(key)
+        rows += _rows(key, wanted, seen, control)
+    told = tuple({"what": what, "request": request, "expected": wanted, "got": got} for what, request, wanted, got in rows)
+    return Judged(tuple(keys), told, tuple(unjudged))
 
 
-def _checkpoint(wanted: dict[str, Any], row: dict[str, Any], paged: float) -> Iterator[_Row]:
-    number = row["request"]
-    for name in EXACT:
-        if name in wanted and wanted[name] != row[name]:
-            yield name, number, wanted[name], row[name]
-    for name, key, tolerance in (("paged_gib", "paged_out_bytes", paged), ("reported_gib", "reported_bytes", REPORTED_GIB)):
-        got = row[key]
-        # the tolerance is one of printed figures: the last bit of a binary fraction must not decide
-        if name in wanted and (got is None or abs(got / GIB - wanted[name]) > tolerance + 1e-9):
-            yield name, number, wanted[name], None if got is None else round(got / GIB, 4)
-    if "wrong_positions" in wanted:
-        found = [(one["positions"], one["belongs_to_request"]) for one in row["wrong_positions"]]
-        if (wanted["wrong_positions"], wanted["belongs_to_request"]) not in found:
-            yield "wrong_positions", number, [wanted["wrong_positions"], wanted["belongs_to_request"]], found
-    if "warning" in wanted and not any(wanted["warning"] in warning for warning in row["warnings"]):
-        yield "warning", number, wanted["warning"], row["warnings"]
+def seen_of(recording: Recording, result: dict[str, Any], workload: Workload) -> Seen:
+    """Return a run as it is judged, from its recording and what `result_json.result` told of it."""
+    published = "published" in str(workload.expected.get("source", ""))
+    return Seen(result, workload.question, _live_tokens(recording), PUBLISHED_GIB if published else PAGED_GIB)
 
 
-def _per_capture(expected: dict[str, Any], result: dict[str, Any]) -> Iterator[_Row]:
-    none: dict[str, Any] = {}
-    numbers: dict[str, Any] = next((one["numbers"] for one in result["findings"] if one["question"] == "who_holds_it"), none)
-    chunk = f"pinned_per_capture_bytes_at_chunk_{result['policy'].get('prefill_chunk')}"
-    for name, key in (("counted_per_capture_bytes", "counted_per_capture_bytes"), (chunk, "pinned_per_capture_bytes")):
-        if name in expected and expected[name] != numbers.get(key):
-            yield name, None, expected[name], numbers.get(key)
+def _rows(key: str, wanted: Any, seen: Seen, control: Seen | None) -> Iterator[Row]:
+    if key in CONTROL_JUDGES:
+        if control is not None:
+            for what, request, expected, got in CONTROL_JUDGES[key](wanted, control):
+                yield f"under the control, {what}", request, expected, got
+    elif found := judge_of(key):
+        yield from found(wanted, seen)
+
+
+def _why_not(key: str, expected: dict[str, Any], seen: Seen, control: Seen | None) -> str:
+    """Return why `key` is not judged; "" when it is."""
+    if key in CONTROL_JUDGES:
+        return _why_no_control(key, expected, control)
+    chunk, at = seen.result["policy"].get("prefill_chunk"), PINNED.fullmatch(key)
+    if at and int(at[1]) != chunk:
+        return f"the prefill chunk is {chunk} tokens"
+    if key == "live_capacity_tokens_used" and seen.live_tokens is None:
+        return "no layer keeps a slot a token"
+    return "" if judge_of(key) else _FOR_READERS if key in WORDS else "no command looks at it"
+
+
+def _why_no_control(key: str, expected: dict[str, Any], control: Seen | None) -> str:
+    if control_choices(expected) is None:
+        return _FOR_READERS
+    if control is None:
+        return "the control was not run"
+    says = key != "control" or isinstance(expected[key], str) or any(name.startswith("control_") for name in expected)
+    return "" if says else "no control_... key says what holds under it"
+
+
+def _live_tokens(recording: Recording) -> int | None:
+    """Return the tokens that the live buffers held at most when a reply had been made."""
+    per_token = sum(group["bytes_per_token"] for group in recording.manifest.shape.get("groups", []) if group["kind"] in KV_KINDS)
+    state = sum(group["state_bytes"] for group in recording.manifest.shape.get("groups", []))
+    held = recording.bytes.filter((pl.col("owner") == "live") & (pl.col("kind") == "logical") & (pl.col("phase") == "decode"))["value"].max()
+    return (held - state) // per_token if per_token and isinstance(held, int) else None

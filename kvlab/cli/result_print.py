@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kvlab.cli import arguments
 from kvlab.recording import Recording
+from kvlab.workloads import Workload
+
+if TYPE_CHECKING:
+    from kvlab.cli.expected import Judged
+    from kvlab.cli.expected_figures import Seen
 
 
-def print_result(recording: Recording, *, as_json: bool, expected: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Diagnose a recording, print it, and return what differs from `expected`, which is printed too."""
-    from kvlab.cli.expected import differences
+def print_result(
+    recording: Recording,
+    *,
+    as_json: bool,
+    workload: Workload | None = None,
+    control: Seen | None = None,
+    judged: Judged | None = None,
+) -> Judged | None:
+    """Diagnose a recording and print it; with a `workload` that expects something, judge and print that too.
+
+    Args:
+        recording: What was run.
+        as_json: Print one JSON object and nothing else.
+        workload: The case whose `expected` is held against it.
+        control: The run under the case's control.
+        judged: Printed instead of judging, when nothing can be judged.
+    """
+    from kvlab.cli.expected import judge, seen_of
     from kvlab.cli.result_json import result
     from kvlab.cli.result_text import result_text
     from kvlab.diagnose import diagnose
 
     findings = diagnose(recording)
     told = result(recording, findings)
-    differs = differences(expected, told) if expected else []
-    if expected:
-        told["expected"] = {"holds": not differs, "differences": differs}
+    if judged is None and workload is not None and workload.expected:
+        judged = judge(workload.expected, seen_of(recording, told, workload), control)
+    if judged is not None:
+        told["expected"] = judged.to_dict()
     if as_json:
         arguments.print_json(told)
-        return differs
+        return judged
     print(result_text(recording, findings))
-    if expected:
-        print("\nall that the case expects holds" if not differs else "\nnot what the case expects:")
-    for row in differs:
-        where = "" if row["request"] is None else f" of request {row['request']}"
-        print(f"  {row['what']}{where}: expected {row['expected']}, got {row['got']}")
-    return differs
+    if judged is not None:
+        print(f"\n{judged}")
+    return judged

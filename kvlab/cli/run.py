@@ -6,6 +6,7 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
+from kvlab.cli.expected import nothing_judged
 from kvlab.cli.policy_choice import chosen_policy, workload_choices
 from kvlab.cli.scale import add_scale, fit_words, scale_of
 from kvlab.cli.twin_choice import USUAL
@@ -53,5 +54,6 @@ def run(args: Arguments) -> int:
         print(fit_words(fit, policy))
     progress = arguments.shows_progress(args)
     recording = lab.run(workload, policy, store_text=args.store_text, out=args.out, progress=progress, call_sites=args.call_sites)
-    print_result(recording, as_json=args.json)
+    left = nothing_judged("a real model is not the one that the case describes") if workload.expected else None
+    print_result(recording, as_json=args.json, judged=left)
     return 0

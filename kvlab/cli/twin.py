@@ -6,7 +6,8 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
-from kvlab.cli.expected import expected_of
+from kvlab.cli.expected import not_as_it_stands
+from kvlab.cli.expected_control import control_of, needs_check
 from kvlab.cli.policy_choice import chosen_policy, workload_choices
 from kvlab.cli.scale import add_scale, scale_of
 from kvlab.cli.twin_choice import open_twin
@@ -39,6 +40,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 def run(args: Arguments) -> int:
     """Run it and print."""
     from kvlab.cli.result_print import print_result
+    from kvlab.cli.until_interrupted import until_interrupted
+    from kvlab.lab.chat_room import require_room_for_chats
     from kvlab.lab.fitting import fitted
 
     scale = scale_of(args.scale)
@@ -47,9 +50,15 @@ def run(args: Arguments) -> int:
     if scale is not None:
         workload = fitted(twin, args.workload, scale).workload
     policy = chosen_policy(twin.policy, workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
-    # only a checked run can tell whether an answer is right
-    check = workload.question == "is_the_answer_right"
+    check = needs_check(workload)
     progress = arguments.shows_progress(args)
-    recording = twin.run(workload, policy, store_text=args.store_text, out=args.out, progress=progress, check=check, call_sites=args.call_sites)
-    print_result(recording, as_json=args.json, expected=expected_of(workload, args))
+    require_room_for_chats(twin, workload)
+    recording = until_interrupted(
+        lambda out: twin.run(workload, policy, store_text=args.store_text, out=out, progress=progress, check=check, call_sites=args.call_sites),
+        args.out,
+        lambda so_far: print_result(so_far, as_json=args.json),
+    )
+    left = not_as_it_stands(workload, args)
+    control = control_of(workload, progress=progress) if left is None else None
+    print_result(recording, as_json=args.json, workload=workload, control=control, judged=left)
     return 0

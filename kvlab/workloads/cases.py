@@ -14,6 +14,7 @@ from typing import Any, cast
 from kvlab.errors import BadValue, UnreadableInput
 from kvlab.policy import Policy
 from kvlab.workloads.bounds import Room
+from kvlab.workloads.case_expected import expected_of
 from kvlab.workloads.case_fields import Fields
 from kvlab.workloads.case_layers import shape_of
 from kvlab.workloads.request import Follow, Request
@@ -77,7 +78,7 @@ def case(path: str | Path, scale: float = 1.0) -> Workload:
         policy=policy,
         shape=shape_of(fields, name) if "layers" in fields else None,
         question=fields.text("question"),
-        expected=fields.table("expected"),
+        expected=expected_of(fields),
     )
 
 
