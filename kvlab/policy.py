@@ -52,7 +52,7 @@ class Policy:
 
     Attributes:
         budget_bytes: Eviction runs while more than this many bytes are counted.
-        budget_counts: What the budget sees: snapshots of the trie, or these plus the live buffers.
+        budget_counts: What the budget sees: what the trie's snapshots count, or resident bytes: what live buffers and snapshots keep alive, pinned or not.
         evict_at: The moments at which eviction runs.
         evict_order: Which candidate goes first.
         protect: What eviction never takes.

@@ -112,8 +112,8 @@ class Ledger:
         """Begin a new peak."""
         self._meter.reset_peak()
 
-    def read(self, phase: str, *, live_logical: int, counted: int, budget: int, nodes: int) -> BytesRead:
-        """Write down and return every owner's bytes at this moment."""
+    def read(self, phase: str, *, live_logical: int, counted: int, budget: int, nodes: int, paged_out: int | None = None) -> BytesRead:
+        """Write down and return every owner's bytes at this moment; `paged_out` where the budget sees something else than that."""
         reading = self._meter.read()
         active = reading.active - self.outside
         self.peak = reading.peak - self.outside
@@ -134,6 +134,7 @@ class Ledger:
             budget=budget,
             nodes=nodes,
             footprint=self._meter.footprint() if phase in AT_REST else None,
+            paged_out=paged_out,
         )
         if self.detailed or phase != "prefill":
             self._emit(event)

@@ -61,12 +61,22 @@ class Cache(ABC):
     @property
     def counted(self) -> int:
         """Bytes that the policy's budget sees."""
-        return self.book.counted + (self.live_bytes if self.policy.budget_counts == "resident" else 0)
+        return self._resident if self.policy.budget_counts == "resident" else self.book.counted
 
     @property
     def live_bytes(self) -> int:
         """Bytes that the live buffers retain: their capacity."""
         return sum(layer.store.live_retained() for layer in self.layers)
+
+    @property
+    def _resident(self) -> int:
+        """Bytes that live buffers and snapshots keep alive, with what views pin; buffers that only wait for a sweep are not among them."""
+        return self.live_bytes + self.ledger.snapshots - self._shared
+
+    @property
+    def _shared(self) -> int:
+        """Bytes of snapshots that the live buffers or another snapshot hold too."""
+        return sum(layer.shared() for layer in self.layers)
 
     @abstractmethod
     def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = ()) -> Session:
@@ -126,9 +136,10 @@ class Cache(ABC):
     def read_bytes(self, phase: str) -> BytesRead:
         """Write down every owner's bytes at this moment."""
         self.ledger.see_live(self.live_bytes)
-        self.ledger.shared = sum(layer.shared() for layer in self.layers)
+        self.ledger.shared = self._shared
         logical = sum(layer.store.live_logical() for layer in self.layers)
-        return self.ledger.read(phase, live_logical=logical, counted=self.counted, budget=self.policy.budget_bytes, nodes=self.trie.nodes)
+        paged_out = self.book.counted if self.policy.budget_counts == "resident" else None
+        return self.ledger.read(phase, live_logical=logical, counted=self.counted, budget=self.policy.budget_bytes, nodes=self.trie.nodes, paged_out=paged_out)
 
     def _lost(self, keys: bytes, found: Match, tokens: int) -> bool:
         """Whether a prompt of `tokens` would have gone on from what matched into an evicted branch."""

@@ -2,7 +2,7 @@
 
 `reported_bytes` = weights + live + paged out + pool, where what live and paged out share counts once (kvlab/diagnose/reported.py).
 `paged_out_bytes` is the sum over the trie's snapshots, `counted_bytes` what the budget sees; they differ only when the budget counts
-the live buffers too.
+resident bytes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ def result(recording: Recording, findings: Findings) -> dict[str, Any]:
         "workload": manifest.workload,
         "model": manifest.model,
         "policy": manifest.policy,
-        "requests": [
-            _request(row, manifest.policy, wrong.get(row["request"], []), sizes.get(row["request"])) for row in recording.requests.iter_rows(named=True)
-        ],
+        "requests": [_request(row, wrong.get(row["request"], []), sizes.get(row["request"])) for row in recording.requests.iter_rows(named=True)],
         "violations": violations(recording),
         **findings.to_dict(),
     }
@@ -67,10 +65,7 @@ def _wrong_positions(recording: Recording) -> dict[int, list[dict[str, Any]]]:
     return found
 
 
-def _request(row: dict[str, Any], policy: dict[str, Any], wrong: list[dict[str, Any]], size: int | None) -> dict[str, Any]:
-    was_read = row["counted"] is not None
-    counts_live = policy.get("budget_counts") == "resident"
-    paged_out = row["counted"] - (row["live"] if counts_live else 0) if was_read else None
+def _request(row: dict[str, Any], wrong: list[dict[str, Any]], size: int | None) -> dict[str, Any]:
     told = {
         "request": row["request"],
         "label": row["label"],
@@ -79,7 +74,7 @@ def _request(row: dict[str, Any], policy: dict[str, Any], wrong: list[dict[str, 
         "cached": row["cached"],
         "left": row["left"],
         "nodes": row["nodes"],
-        "paged_out_bytes": paged_out,
+        "paged_out_bytes": row["paged_out"],
         "counted_bytes": row["counted"],
         "live_bytes": row["live"],
         "retained_bytes": row["retained"],

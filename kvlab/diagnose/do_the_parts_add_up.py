@@ -63,9 +63,8 @@ def _summary(numbers: dict[str, Number], worst: dict[str, Any]) -> str:
 
 def _counted_by_snapshots(recording: Recording) -> list[dict[str, int]]:
     """Return, a row a request, the counted bytes less the sum over the snapshots on nodes at that moment."""
-    policy = recording.manifest.policy
     spans = recording.spans.filter(pl.col("node").is_not_null() & pl.col("counted").is_not_null())
-    if not spans.height or policy.get("budget_counts") == "resident":
+    if not spans.height:
         return []
     closes = observed(recording.events).filter(pl.col("phase") == "close")
     # Bytes that come and go, summed up to each close: one sort instead of a look at every snapshot for every request.
@@ -76,6 +75,8 @@ def _counted_by_snapshots(recording: Recording) -> list[dict[str, int]]:
         ]
     ).sort("seq")
     changes = changes.with_columns(pl.col("change").cum_sum().alias("held")).unique("seq", keep="last", maintain_order=True).sort("seq")
-    joined = closes.select("seq", "request", "counted").sort("seq").join_asof(changes.select("seq", "held"), on="seq")
+    joined = (
+        closes.select("seq", "request", pl.coalesce("paged_out", "counted").alias("counted")).sort("seq").join_asof(changes.select("seq", "held"), on="seq")
+    )
     table = joined.unique("request", keep="last", maintain_order=True).select("request", (pl.col("counted") - pl.col("held").fill_null(0)).alias("difference"))
     return table.to_dicts()

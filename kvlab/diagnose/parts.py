@@ -70,8 +70,8 @@ def _owners(recording: Recording) -> dict[str, int]:
     found = {name: int(row[name]) for name in ("counted", "live", "snapshots", "active", "unattributed", "pool") if row[name] is not None}
     if row["retained"] is not None:
         found["weights"] = int(row["retained"] - row["live"] - row["snapshots"])
-        if recording.manifest.policy.get("budget_counts") == "resident":
-            found["counted"] -= found["live"]
+        if row["paged_out"] is not None:
+            found["counted"] = int(row["paged_out"])
         if "active" not in found:
             found["active"] = int(row["retained"])
     return found

@@ -44,13 +44,12 @@ def reported_bytes(recording: Recording) -> dict[int, int]:
         UnreadableInput: the recording cannot be read.
     """
     shared = shared_with_live(recording)
-    counts_live = recording.manifest.policy.get("budget_counts") == "resident"
     told: dict[int, int] = {}
     for row in recording.requests.filter(pl.col("counted").is_not_null()).iter_rows(named=True):
         told[row["request"]] = reported(
             weights=row["retained"] - row["live"] - row["snapshots"],
             live=row["live"],
-            paged_out=row["counted"] - (row["live"] if counts_live else 0),
+            paged_out=row["paged_out"],
             pool=row["pool"] or 0,
             shared=shared.get(row["request"], 0),
         )

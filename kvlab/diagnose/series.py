@@ -1,7 +1,7 @@
 """The numbers of a recording request by request, as arrays: what the questions about growth start from.
 
 Invariant: only requests whose bytes were read at their close have a place; all arrays have the shape (requests,) and, unless
-told otherwise, hold bytes. `counted` is of snapshots only: under `budget_counts=resident` the live buffers are taken out of it.
+told otherwise, hold bytes. `counted` is of snapshots only; what a budget on resident bytes sees is `seen_by_budget`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Series:
 
     Attributes:
         request: The requests' numbers.
-        counted: Snapshots, as the budget sees them.
+        counted: What the snapshots count: the column `paged_out`.
         live: Retained by the live buffers.
         snapshots: Retained by the snapshots.
         unattributed: active - retained of all owners; zeros when no allocator was read.
@@ -32,7 +32,8 @@ class Series:
         predicted_counted: Counted by the twin of the same requests; None without one.
         predicted_live: Live buffers of that twin; None without one.
         evicted_in: The requests in which something was evicted, in order.
-        counts_live: The budget counts the live buffers too.
+        seen_by_budget: What the budget sees: counted, or what live buffers and snapshots retain when it counts resident bytes.
+        counts_live: The budget counts resident bytes, the live buffers among them.
         from_twin: The recording is of the twin: its bytes are exact, nothing is noise.
     """
 
@@ -47,16 +48,12 @@ class Series:
     predicted_counted: Values | None
     predicted_live: Values | None
     evicted_in: tuple[int, ...]
+    seen_by_budget: Values
     counts_live: bool
     from_twin: bool
 
     def __len__(self) -> int:
         return len(self.request)
-
-    @property
-    def seen_by_budget(self) -> Values:
-        """What the budget sees: counted, and the live buffers when it counts them."""
-        return self.counted + self.live if self.counts_live else self.counted
 
     @property
     def unexplained(self) -> Values | None:
@@ -72,17 +69,13 @@ class Series:
 def series(recording: Recording) -> Series:
     """Return a recording's numbers request by request."""
     rows = recording.requests.filter(pl.col("counted").is_not_null() & pl.col("retained").is_not_null())
-    counts_live = recording.manifest.policy.get("budget_counts") == "resident"
-    live = _values(rows, "live")
     predicted = bool(rows.height) and not rows.get_column("predicted_counted").is_null().any()
     predicted_live = _values(rows, "predicted_live") if predicted else None
-    predicted_counted = _values(rows, "predicted_counted") if predicted else None
-    if counts_live and predicted_counted is not None and predicted_live is not None:
-        predicted_counted = predicted_counted - predicted_live
+    predicted_counted = _values(rows, "predicted_paged_out") if predicted else None
     return Series(
         request=_values(rows, "request"),
-        counted=_values(rows, "counted") - live if counts_live else _values(rows, "counted"),
-        live=live,
+        counted=_values(rows, "paged_out"),
+        live=_values(rows, "live"),
         snapshots=_values(rows, "snapshots"),
         unattributed=_values(rows.with_columns(pl.col("unattributed").fill_null(0)), "unattributed"),
         retained=_values(rows, "retained"),
@@ -91,7 +84,8 @@ def series(recording: Recording) -> Series:
         predicted_counted=predicted_counted,
         predicted_live=predicted_live,
         evicted_in=evicted_in(recording),
-        counts_live=counts_live,
+        seen_by_budget=_values(rows, "counted"),
+        counts_live=recording.manifest.policy.get("budget_counts") == "resident",
         from_twin=recording.manifest.source == "twin",
     )
 

@@ -62,7 +62,8 @@ class BytesRead(Event):
         weights: Retained by the weights.
         live_logical: Of the live buffers up to the offset.
         live: Retained by the live buffers: their capacity.
-        counted: What the policy's budget sees of the snapshots.
+        counted: What the policy's budget sees: of the snapshots what they count, or, under `budget_counts=resident`, what live buffers and snapshots retain.
+        paged_out: What the trie's snapshots count, where the budget sees something else; None where it is `counted`.
         snapshots: Retained by the snapshots.
         transient: Retained by consumed merge inputs until the next sweep (`lifetimes=sweep`).
         pool: The allocator's free buffers.
@@ -89,3 +90,4 @@ class BytesRead(Event):
     budget: int = 0
     nodes: int = 0
     footprint: int | None = None
+    paged_out: int | None = None

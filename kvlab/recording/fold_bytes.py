@@ -14,6 +14,7 @@ MEANING: dict[str, tuple[str, str]] = {
     "live_logical": ("live", "logical"),
     "live": ("live", "retained"),
     "counted": ("snapshots", "counted"),
+    "paged_out": ("snapshots", "paged_out"),
     "snapshots": ("snapshots", "retained"),
     "transient": ("transient", "retained"),
     "pool": ("pool", "retained"),

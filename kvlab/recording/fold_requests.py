@@ -28,6 +28,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "peak": pl.Int64(),
     "nodes": pl.Int64(),
     "counted": pl.Int64(),
+    "paged_out": pl.Int64(),
     "live": pl.Int64(),
     "snapshots": pl.Int64(),
     "retained": pl.Int64(),
@@ -37,12 +38,17 @@ SCHEMA: dict[str, pl.DataType] = {
     "budget": pl.Int64(),
     "footprint": pl.Int64(),
     "predicted_counted": pl.Int64(),
+    "predicted_paged_out": pl.Int64(),
     "predicted_live": pl.Int64(),
     "predicted_nodes": pl.Int64(),
     "warnings": pl.List(pl.String()),
     "text": pl.String(),
 }
-"""The columns of `requests`. `retained` = weights + live + snapshots; bytes are whole bytes, `_s` are seconds."""
+"""The columns of `requests`. `retained` = weights + live + snapshots; `counted` is what the budget sees, `paged_out` what the trie's snapshots count (the
+same unless the budget counts resident bytes); bytes are whole bytes, `_s` are seconds."""
+
+
+_PAGED_OUT = pl.coalesce("paged_out", "counted").alias("paged_out")
 
 
 def fold_requests(events: pl.DataFrame) -> pl.DataFrame:
@@ -96,6 +102,7 @@ def _bytes(events: pl.DataFrame) -> pl.DataFrame:
         "request",
         "nodes",
         "counted",
+        _PAGED_OUT,
         "live",
         "snapshots",
         (pl.col("weights") + pl.col("live") + pl.col("snapshots")).alias("retained"),
@@ -109,7 +116,8 @@ def _bytes(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _predicted(events: pl.DataFrame) -> pl.DataFrame:
-    return _last(predicted(events)).select("request", *(pl.col(name).alias(f"predicted_{name}") for name in ("counted", "live", "nodes")))
+    told = _last(predicted(events)).with_columns(_PAGED_OUT)
+    return told.select("request", *(pl.col(name).alias(f"predicted_{name}") for name in ("counted", "paged_out", "live", "nodes")))
 
 
 def _warnings(events: pl.DataFrame) -> pl.DataFrame:

@@ -162,15 +162,15 @@ def test_an_earlier_recording_is_not_taken_for_what_was_interrupted(
     assert kvlab_says(*words, *(("--out", "demo.kvrec") if words[0] == "run" else ())).err == f"kvlab: {said}\n"
 
 
-def test_live_buffers_counted_by_the_budget_are_not_paged_out() -> None:
+def test_what_the_budget_counts_beside_snapshots_is_not_paged_out() -> None:
     recording = recorded(
         Matched(tokens=9, left=9, reason="nothing_shared", request=1),
-        BytesRead(phase="close", weights=1000, live=100, counted=150, snapshots=60, active=1160, pool=7, request=1),
+        BytesRead(phase="close", weights=1000, live=100, counted=160, paged_out=50, snapshots=60, active=1160, pool=7, request=1),
         RequestClosed(generated=1, request=1),
         policy={"budget_counts": "resident"},
     )
     (row,) = result(recording, diagnose(recording))["requests"]
-    assert (row["counted_bytes"], row["paged_out_bytes"], row["reported_bytes"]) == (150, 50, 1000 + 100 + 50 + 7)
+    assert (row["counted_bytes"], row["paged_out_bytes"], row["reported_bytes"]) == (160, 50, 1000 + 100 + 50 + 7)
 
 
 def test_a_request_that_was_killed_has_nulls_and_a_wrong_position_alone_is_a_violation() -> None:

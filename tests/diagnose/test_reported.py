@@ -65,7 +65,7 @@ def test_a_sliding_window_s_rows_are_shared_as_far_as_the_snapshot_counts_them()
 
 
 def test_a_real_run_is_taken_as_it_was_read() -> None:
-    event = BytesRead(phase="close", weights=1000, live=100, counted=150, snapshots=60, active=1160, pool=7, request=1)
+    event = BytesRead(phase="close", weights=1000, live=100, counted=160, paged_out=50, snapshots=60, active=1160, pool=7, request=1)
     event.seq, event.source = 0, "lab"
     recording = Recording.of(Manifest.now(model="m", shape=HYBRID, policy={"budget_counts": "resident"}), [event])
     assert shared_with_live(recording) == {}

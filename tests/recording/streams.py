@@ -139,7 +139,8 @@ class _Stream:
     def reading(self, phase: str = "", source: str = "") -> None:
         names = ("weights", "live_logical", "live", "counted", "snapshots", "pool", "active", "unattributed", "peak", "budget", "nodes", "footprint")
         values = {name: self.rng.randint(0, 10**12) for name in names}
-        self.log.append(BytesRead(phase=phase or self.rng.choice(["begin", "prefill", "close"]), source=source, **values))
+        paged_out = self.rng.choice([None, self.rng.randint(0, 10**12)])
+        self.log.append(BytesRead(phase=phase or self.rng.choice(["begin", "prefill", "close"]), source=source, paged_out=paged_out, **values))
 
     def told(self) -> None:
         self.log.append(self.rng.choice([Warned(message="a figure"), ChunkRan(start=1, end=5, seconds=0.5), TokenOut(index=1, token=99, text=PRIVATE)]))

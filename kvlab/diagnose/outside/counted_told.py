@@ -83,6 +83,7 @@ def _series(recording: Recording, rows: pl.DataFrame, budget: int) -> Series:
         predicted_counted=None,
         predicted_live=None,
         evicted_in=evicted_in(recording),
+        seen_by_budget=counted,
         counts_live=False,
         from_twin=False,
     )

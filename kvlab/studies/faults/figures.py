@@ -64,10 +64,9 @@ def off_edge(recording: Recording) -> dict[str, Any]:
 
 
 def counted(recording: Recording) -> dict[str, Any]:
-    """Read what the budget saw of the snapshots after each request, and the nodes."""
-    policy, rows = recording.policy, recording.requests
-    values = rows["counted"] - rows["live"] if policy is not None and policy.budget_counts == "resident" else rows["counted"]
-    return {"counted_bytes": values.to_list(), "nodes": rows["nodes"].to_list()}
+    """Read what the snapshots counted after each request, and the nodes."""
+    rows = recording.requests
+    return {"counted_bytes": rows["paged_out"].to_list(), "nodes": rows["nodes"].to_list()}
 
 
 def over_budget(recording: Recording) -> dict[str, Any]:
