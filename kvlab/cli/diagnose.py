@@ -10,7 +10,10 @@ from kvlab.cli.recorded import open_recording
 
 NAME = "diagnose"
 ABOUT = "answer the usual questions about a recording, a log or a table: budget or leak, reuse, right answers, do the parts add up"
-EXAMPLE = "kvlab diagnose demo.kvrec\nkvlab diagnose run.kvrec.zip --json\nkvlab diagnose server.log\nkvlab diagnose samples.csv --shape qwen3.8-27b"
+EXAMPLE = (
+    "kvlab diagnose demo.kvrec\nkvlab diagnose run.kvrec.zip --json\nkvlab diagnose server.log\nkvlab diagnose server.log.gz\n"
+    "journalctl -u ollama | kvlab diagnose -\nkvlab diagnose samples.csv --shape qwen3.8-27b"
+)
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:

@@ -10,12 +10,16 @@ from kvlab.cli.command import Arguments
 
 NAME = "import"
 ABOUT = "read a log, a table or a tool's output into a recording; the kind is recognised, and lines that are not understood are shown"
-EXAMPLE = "kvlab import server.log -o server.kvrec\nkvlab import samples.csv --as table --json"
+EXAMPLE = "kvlab import server.log.gz -o server.kvrec\njournalctl -u ollama | kvlab import - -o server.kvrec\nkvlab import samples.csv --as table --json"
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", metavar="FILE", help="Ollama's server.log, `ollama ps` or /api/ps, vmmap, footprint, ps, vm_stat, a table of figures, ...")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="Ollama's server.log, `ollama ps` or /api/ps, vmmap, footprint, ps, vm_stat, tables of figures, ...; packed with gzip or not; - is standard input",
+    )
     parser.add_argument("--as", metavar="KIND", dest="kind", help="what it is, when it is not recognised; a wrong KIND names them all")
     parser.add_argument("-o", "--out", metavar="NAME.kvrec", help="keep the recording in this folder")
     parser.set_defaults(recording_folder=_out)

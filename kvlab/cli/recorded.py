@@ -13,20 +13,22 @@ if TYPE_CHECKING:
 
 
 def open_recording(args: argparse.Namespace) -> Recording:
-    """Return the recording that `args.recording` names; a file that is none is imported, and lines that were not understood are told on standard error.
+    """Return the recording that `args.recording` names; another file, or `-`, is imported; lines that were not understood are told on standard error.
 
     Raises:
         UnreadableInput: it cannot be read.
     """
+    from kvlab.importers.inputs import STANDARD
     from kvlab.recording import load
 
     file = Path(args.recording).expanduser()
-    if not file.is_file() or file.name.endswith(".zip") or zipfile.is_zipfile(file):
+    piped = args.recording == STANDARD
+    if not piped and (not file.is_file() or file.name.endswith(".zip") or zipfile.is_zipfile(file)):
         return load(args.recording, strict=not args.salvage)
     from kvlab.events import UNDERSTOOD
     from kvlab.importers import import_file
 
-    imported = import_file(file)
+    imported = import_file(args.recording)
     if imported.summary.total(UNDERSTOOD[-1]):
         print(imported.summary, file=sys.stderr)
     return imported.recording

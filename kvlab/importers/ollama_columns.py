@@ -72,8 +72,8 @@ def read_columns(lines: Sequence[bytes], letters: NDArray[np.uint8]) -> Columns:
     odd = np.zeros(len(letters), np.bool_)
     for letter, records in found.items():
         if None in records:
-            odd[where[letter][[one is None for one in records]]] = True
-    odd[where[CALL]] = [line.count(MARK) != 1 or _CALL not in line for line in (lines[place] for place in where[CALL].tolist())]
+            odd[where[letter][_flags([one is None for one in records])]] = True
+    odd[where[CALL]] = _flags([line.count(MARK) != 1 or _CALL not in line for line in (lines[place] for place in where[CALL].tolist())])
     hits = _numbers([one[1:] if one else (b"0",) * 4 for one in found[HIT]], 4)
     progress = _numbers([one or (b"0", b"0") for one in found[PROGRESS]], 2)
     whose = np.searchsorted(where[HIT], where[PROGRESS]) - 1
@@ -84,13 +84,13 @@ def read_columns(lines: Sequence[bytes], letters: NDArray[np.uint8]) -> Columns:
     peaks = [values.size(one[1]) if one else None for one in found[PEAK]]
     served = [one or (b"0", b"0", b"", b"", b"") for one in found[SERVED]]
     took = [float(one[1]) if one[1] else values.seconds(one[2]) for one in served]
-    odd[where[PEAK]] |= [one is None for one in peaks]
-    odd[where[SERVED]] |= [one is None for one in took]
+    odd[where[PEAK]] |= _flags([one is None for one in peaks])
+    odd[where[SERVED]] |= _flags([one is None for one in took])
     return Columns(
         where=where,
         odd=odd,
         hits=hits,
-        missed=np.array([one is not None and one[0] == b"miss" for one in found[HIT]], np.bool_),
+        missed=_flags([one is not None and one[0] == b"miss" for one in found[HIT]]),
         done=done,
         before=before,
         whose=whose,
@@ -98,7 +98,7 @@ def read_columns(lines: Sequence[bytes], letters: NDArray[np.uint8]) -> Columns:
         labels=[f"{one[3].decode()} {values.path(one[4])}" for one in served],
         status=np.array([int(one[0]) for one in served], np.int64),
         seconds=np.array([one or 0.0 for one in took], np.float64),
-        asks=np.array([one[3] not in (b"GET", b"HEAD") for one in served], np.bool_),
+        asks=_flags([one[3] not in (b"GET", b"HEAD") for one in served]),
     )
 
 
@@ -115,3 +115,7 @@ def _found(letter: int, lines: list[bytes]) -> Sequence[Groups | None]:
 
 def _numbers(rows: list[Groups], width: int) -> Ints:
     return np.fromiter(map(int, chain.from_iterable(rows)), np.int64, width * len(rows)).reshape(len(rows), width)
+
+
+def _flags(values_: Sequence[bool]) -> Flags:
+    return np.array(values_, np.bool_)

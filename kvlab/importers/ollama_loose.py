@@ -11,6 +11,7 @@ import re
 from typing import Protocol
 
 from kvlab.importers import ollama_values as values
+from kvlab.importers.journal import is_mark
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 
@@ -35,6 +36,7 @@ _ATTRIBUTES = re.compile(rb"\s*" + _ATTRIBUTE + rb"(?:\s+" + _ATTRIBUTE + rb")*\
 _FRAGMENT = re.compile(rb"(?:time=\S{1,60})?\s{0,4}(?:level=)?(?:TRACE|DEBUG|INFO|WARN|ERROR)?\s{0,4}(?:source=)?(?:\w{1,60}\.go:\d{1,6})?")
 _CRASH = re.compile(rb"^(?:panic: |fatal error: |libc\+\+abi: terminating|SIG[A-Z]+: |signal arrived|.{0,40}\[METAL\] Command buffer execution failed)")
 _TRACE = re.compile(rb"^(?:goroutine \d+|created by |\t.*\.go:\d+|\s*[\w./*()-]+\(.*\)\s*$|\s*(?:r\d+|rip|rsp|pc|lr|sp|x\d+|fault|exit status)\b)")
+_SYSTEMD = re.compile(rb"(?:Started|Starting|Stopped|Stopping) .*[Oo]llama|[\w@.\-]{1,80}\.service: ")
 _OTHER = re.compile(rb"^(?:llama|ggml|gguf|load_|print_info|clip|srv |slot |main:|init|common_|sched_|set_|time=|build:|graph_|alloc_|kv_)")
 
 
@@ -151,6 +153,8 @@ class Loose:
             self._summary.count("panic", READ)
         elif self._crashed and _TRACE.match(line):
             self._summary.count("trace of a panic", KNOWN)
+        elif is_mark(line) or _SYSTEMD.match(line):
+            self._summary.count("line of the journal or of systemd", KNOWN)
         elif _OTHER.match(line):
             self._summary.count("line of another engine", KNOWN)
         elif _ATTRIBUTES.match(line):

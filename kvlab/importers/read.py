@@ -10,8 +10,9 @@ from pathlib import Path
 import polars as pl
 
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
+from kvlab.importers.inputs import Input
 from kvlab.importers.kinds import KINDS, Importer, recognise
-from kvlab.importers.lines import HEAD, blocks_of_lines, head
+from kvlab.importers.lines import blocks_of_lines, head_of
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 from kvlab.policy import Policy
@@ -60,7 +61,7 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
     """Read a file into a recording.
 
     Args:
-        path: The file.
+        path: The file, packed with gzip or not; `-` is standard input.
         kind: One of `KINDS`; by default it is recognised.
         out: The recording's folder; None for a temporary one.
 
@@ -68,9 +69,9 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
         BadValue: `kind` is not known, or `out` cannot be used.
         UnreadableInput: the file is of no known kind, or cannot be read.
     """
-    file = Path(path).expanduser()
+    file = Input(path)
     chosen = kind_of(file, kind)
-    if out is not None and file.stat().st_size <= HEAD:
+    if out is not None and file.is_small:
         # an earlier recording there is not replaced by one of a file that cannot be read
         read_into(Rows(_Nowhere(), chosen), Summary(), file, chosen)
     summary = Summary()
@@ -92,8 +93,8 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
     return Imported(chosen, rows.requests, rows.seq, _Kept(summary, recorder))
 
 
-def read_into(rows: Rows, summary: Summary, file: Path, kind: str) -> Importer:
-    """Read a file of a known kind into rows, count its lines, and return what read it.
+def read_into(rows: Rows, summary: Summary, file: Input, kind: str) -> Importer:
+    """Read an input of a known kind into rows, count its lines, and return what read it.
 
     Raises:
         UnreadableInput: it cannot be read, or nothing in it is of that kind.
@@ -131,8 +132,8 @@ def read_table(path: str | Path) -> Recording:
     return import_file(path, "table").recording
 
 
-def kind_of(file: Path, kind: str | None) -> str:
-    """Return the kind of a file: the one given, else the one that is recognised.
+def kind_of(file: Input, kind: str | None) -> str:
+    """Return the kind of an input: the one given, else the one that is recognised.
 
     Raises:
         BadValue: the given kind is not known.
@@ -140,7 +141,7 @@ def kind_of(file: Path, kind: str | None) -> str:
     """
     if kind is not None and kind not in KINDS:
         raise BadValue(what=f"no input is of kind {kind!r}", why=f"the kinds are {', '.join(KINDS)}", hint="name one of them, or leave it out")
-    begin = head(file)
+    begin = head_of(file)
     found = kind or recognise(begin)
     if found is None:
         known = "; ".join(f"{one.name}: {one.about}" for one in KINDS.values())

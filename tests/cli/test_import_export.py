@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,6 +71,18 @@ def test_diagnose_imports_first(kvlab_says: Kvlab) -> None:
     assert reuse["verdict"] == "reuse_limited_by_restore_point"
     assert reuse["numbers"]["matched_tokens"] == 21742 + 36620 + 35735
     assert reuse["numbers"]["cached_tokens"] == 16383 + 32767 + 32767
+
+
+def test_diagnose_and_import_read_a_packed_log_and_a_pipe(kvlab_says: Kvlab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    log = LOGS / "real_18267_v0.33.3_abridged.txt"
+    plain = kvlab_says("diagnose", log, "--json").json
+    packed = tmp_path / "server.log.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    assert kvlab_says("diagnose", packed, "--json").json == plain
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(log.read_bytes())))
+    assert kvlab_says("diagnose", "-", "--json").json == plain
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(log.read_bytes())))
+    assert kvlab_says("import", "-", "--json").json["requests"] == 3
 
 
 def test_export_csv(kvlab_says: Kvlab, run: Path, tmp_path: Path) -> None:

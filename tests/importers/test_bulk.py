@@ -10,6 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from kvlab.importers import Summary, dump_lines
+from kvlab.importers.inputs import Input
 from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.ollama_stretches import Stretch
 from kvlab.importers.read import read_into
@@ -31,7 +32,7 @@ class _Kept:
 
 def _read(log: Path) -> tuple[pl.DataFrame, list[tuple[str, str, int, int, str]]]:
     kept, summary = _Kept(), Summary()
-    read_into(Rows(kept, "ollama-log"), summary, log, "ollama-log")
+    read_into(Rows(kept, "ollama-log"), summary, Input(log), "ollama-log")
     kinds = [(kind.name, kind.understood, kind.count, kind.line, kind.example) for kind in summary.kinds.values()]
     return pl.concat(kept.tables, how="diagonal"), kinds
 

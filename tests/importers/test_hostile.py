@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import resource
 import sys
@@ -10,12 +11,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import kvlab
 from kvlab.errors import KvlabError
 from kvlab.importers import KINDS, Summary, import_file
 from kvlab.importers.dump_lines import MOST_NODES
 from kvlab.importers.figures import read_figure
+from kvlab.importers.inputs import Input
 from kvlab.importers.read import kind_of, read_into
 from kvlab.importers.rows import Rows
+from kvlab.importers.write_ollama_log import ollama_log_lines
 from kvlab.recording import Recording
 from kvlab.recording.columns import conform
 from tests.importers.read import FIXTURES, requests, rows
@@ -179,7 +183,28 @@ def _folded(rec: Recording) -> None:
 
 
 def _fixtures() -> list[bytes]:
-    return [path.read_bytes() for path in sorted(FIXTURES.rglob("*")) if path.is_file()]
+    """What is kept here, and a log of our own with its own attributes, many requests of a log at INFO, and a journal."""
+    ours = kvlab.twin(["rotating", "kv", "recurrent"]).run("branches:4", progress=False)
+    own = "\n".join(ollama_log_lines(ours)).encode()
+    info = b"\n".join([line for line in own.split(b"\n") if b"level=INFO" in line] * 40)
+    journal = b"\n".join(b"Sep 20 14:00:01 host ollama[7]: " + line for line in own.split(b"\n")[:80])
+    return [*(path.read_bytes() for path in sorted(FIXTURES.rglob("*")) if path.is_file()), own, info, journal]
+
+
+def _packed(rng: random.Random, data: bytes) -> bytes:
+    """The same packed: whole, cut short, or with some of its bytes changed."""
+    packed = bytearray(gzip.compress(data, compresslevel=1))
+    match rng.randrange(4):
+        case 0:
+            del packed[rng.randrange(len(packed)) :]
+        case 1:
+            for _ in range(rng.randint(1, 4)):
+                packed[rng.randrange(len(packed))] = rng.randrange(256)
+        case 2:
+            packed += rng.choice(PIECES)
+        case _:
+            pass
+    return bytes(packed)
 
 
 PIECES = [
@@ -242,18 +267,20 @@ class _Sink:
 
 
 def _fuzz(folder: Path, rounds: int, seed: int) -> None:
-    """Read mutated fixtures; one in ten through the disk, one in five folded."""
+    """Read mutated fixtures; one in ten through the disk, one in five folded, one in four packed."""
     rng, sources, path = random.Random(seed), _fixtures(), folder / "input.txt"
     made = manifest()
     for place in range(rounds):
-        path.write_bytes(_mutated(rng, sources))
+        data = _mutated(rng, sources)
+        path.write_bytes(_packed(rng, data) if rng.randrange(4) == 0 else data)
         kind = rng.choice([None, None, None, *KINDS])
         if place % 10 == 0:
             _only_words(path, kind)
             continue
         sink, summary = _Sink(), Summary()
         try:
-            read_into(Rows(sink, "fuzz"), summary, path, kind_of(path, kind))
+            file = Input(path)
+            read_into(Rows(sink, "fuzz"), summary, file, kind_of(file, kind))
         except KvlabError:
             continue
         if place % 5 == 0:

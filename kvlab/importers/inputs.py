@@ -1,0 +1,188 @@
+"""Where an input's bytes come from: a file or standard input (`-`), packed with gzip or not, in UTF-8 or UTF-16.
+
+Invariants: at most a block is held, and of standard input its first `HEAD` bytes; what unpacks to more than `MOST_RATIO` times its packed size is refused.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from kvlab.errors import UnreadableInput
+from kvlab.units import binary
+
+HEAD = 1 << 18
+"""Bytes by which an input's kind is recognised."""
+
+STANDARD = "-"
+"""How standard input is called where a file may be named."""
+
+MOST_RATIO = 250
+"""How many times its packed size an input may take: logs take 25 to 60 times, a packed file made to fill a disk 1,000 times."""
+
+AT_WILL = 1 << 26
+"""Bytes that any packed input may unpack to."""
+
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_GZIP = b"\x1f\x8b"
+
+
+class Reads(Protocol):
+    """What bytes are read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, at most `size`; none at the end."""
+        ...
+
+
+class Input:
+    """An input. A file can be read again and again, standard input once.
+
+    Attributes:
+        name: What messages call it.
+        is_small: All of it is within its head; it can be read twice whatever it is.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Find it.
+
+        Raises:
+            UnreadableInput: there is no such file, or nothing is piped into standard input.
+        """
+        self._path = None if str(path) == STANDARD else Path(path).expanduser()
+        self.name = "standard input" if self._path is None else self._path.name
+        self._begun = b""
+        self.is_small = False
+        with self._readable():
+            if self._path is not None:
+                self.is_small = self._path.stat().st_size <= HEAD
+            elif sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]  (a program without a console has none)
+                raise UnreadableInput(
+                    "nothing is piped into standard input", "`-` reads what another program writes", "journalctl -u ollama | kvlab diagnose -"
+                )
+            else:
+                self._begun = sys.stdin.buffer.read(HEAD)
+                self.is_small = len(self._begun) < HEAD
+
+    def head(self) -> bytes:
+        """Return the beginning of the text, at most `HEAD` bytes, as UTF-8.
+
+        Raises:
+            UnreadableInput: it cannot be read, or holds no text.
+        """
+        with self._readable():
+            # of standard input no more is there yet, and a packed text may be little longer than its packed bytes
+            data = next(self._blocks(HEAD // 2, peeking=True), b"")
+        if b"\0" in data[:4096]:
+            raise UnreadableInput(
+                what=f"{self.name!r} is not a text",
+                why="it holds zero bytes, as programs, pictures and archives do",
+                hint="give a log, a table or a tool's output as text or packed with gzip; a recording is a folder NAME.kvrec or its .zip",
+            )
+        return data
+
+    def blocks(self, size: int) -> Iterator[bytes]:
+        """Yield the text as UTF-8, about `size` bytes at a time.
+
+        Raises:
+            UnreadableInput: it cannot be read or unpacked, or unpacks to too much.
+        """
+        with self._readable():
+            yield from self._blocks(size)
+
+    def _blocks(self, size: int, *, peeking: bool = False) -> Iterator[bytes]:
+        with self._open(peeking=peeking) as file:
+            first = file.read(3)
+            encoding = _MARKS.get(first[:2])
+            if encoding is None:
+                begin = b"" if first == codecs.BOM_UTF8 else first
+                while data := begin + file.read(size):
+                    yield data
+                    begin = b""
+                return
+            decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+            data = first[2:] + file.read(size)
+            while data:
+                yield decoder.decode(data).encode("utf-8", "replace")
+                data = file.read(size)
+
+    @contextmanager
+    def _open(self, *, peeking: bool) -> Generator[Reads]:
+        if self._path is None:
+            rest = io.BytesIO() if peeking or self.is_small else sys.stdin.buffer
+            with _unpacked(_Counted(self._begun, rest), self.name) as file:
+                yield file
+            return
+        with self._path.open("rb") as raw, _unpacked(_Counted(raw.read(2), raw), self.name) as file:
+            yield file
+
+    @contextmanager
+    def _readable(self) -> Generator[None]:
+        try:
+            yield
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise UnreadableInput(
+                what=f"{self.name!r} cannot be unpacked",
+                why=f"it is no whole gzip file: {error}",
+                hint="`gzip -dc FILE > server.log` writes what can still be read of it",
+            ) from None
+        except OSError as error:
+            is_there = self._path is None or self._path.exists()
+            raise UnreadableInput(
+                what=f"{self.name!r} cannot be read" if is_there else f"there is no file {self.name!r}",
+                why=(error.strerror or str(error)).lower(),
+                hint="check the name and that you may read it",
+            ) from None
+
+
+class _Counted(io.RawIOBase):
+    """Bytes that begin with some that were read already, and how many were read."""
+
+    def __init__(self, begun: bytes, rest: BinaryIO) -> None:
+        self.begun = begun
+        self.count = 0
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        data, self.begun = self.begun[:size], self.begun[size:]
+        data += self._rest.read(size - len(data)) if len(data) < size else b""
+        self.count += len(data)
+        return data
+
+
+class _Bounded:
+    """What a packed input unpacks to, as long as that is in proportion."""
+
+    def __init__(self, packed: _Counted, file: gzip.GzipFile, name: str) -> None:
+        self._packed, self._file, self._name = packed, file, name
+        self._count = 0
+
+    def read(self, size: int, /) -> bytes:
+        data = self._file.read(size)
+        self._count += len(data)
+        if self._count > max(AT_WILL, MOST_RATIO * self._packed.count):
+            raise UnreadableInput(
+                what=f"{self._name!r} unpacks to more than {binary(self._count)}",
+                why=f"that is over {MOST_RATIO} times its packed size, which no log is",
+                hint="unpack it yourself if you trust it, and read the text",
+            )
+        return data
+
+
+@contextmanager
+def _unpacked(file: _Counted, name: str) -> Generator[Reads]:
+    if not file.begun.startswith(_GZIP):
+        yield file
+        return
+    with gzip.GzipFile(fileobj=file, mode="rb") as unpacking:
+        yield _Bounded(file, unpacking, name)
