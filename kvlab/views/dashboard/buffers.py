@@ -1,7 +1,7 @@
 """Live buffers, layer group by layer group: how many tokens each has seen and how many it has room for, rebuilt from the events.
 
-Where they stand is what was restored, evaluated and replied. The room of a window's buffer follows from that by the rules of its own
-storage (`kvlab.layers.spans_state`); a full-attention buffer's room is what is left of a reading's live bytes, over the price of a token.
+Where they stand is what was restored, evaluated and replied; the room follows from that by the rules of the buffers' own storage
+(`kvlab.layers.spans_kv`, `spans_state`, `spans_chunked`), and is held against the live bytes of each reading.
 
 Invariants: between steps all groups rest at one offset, which for a sliding window keeps counting past the window; a room that the
 bytes of the last reading do not bear out is -1, not known.
@@ -13,13 +13,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from kvlab import events as ev
+from kvlab.cache.paging import FREE_ALL
 from kvlab.layers import KV_KINDS
 from kvlab.layers.spans_chunked import SpanChunkedStore
+from kvlab.layers.spans_kv import SpanKVStore
 from kvlab.layers.spans_state import SpanStateStore, State
 from kvlab.recording.readings import PREDICTED
 from kvlab.shape import LayerGroup, Shape
 
 UNKNOWN = -1
+
+SLACK = 0.25
+"""The buffers of real windows and states may be longer than their rows, at most by this part of them."""
 
 
 class Buffers:
@@ -30,19 +35,31 @@ class Buffers:
             is evaluated only a new room makes a row: the offset follows from chunks and tokens.
     """
 
-    def __init__(self, shape: Mapping[str, Any]) -> None:
+    def __init__(self, shape: Mapping[str, Any], policy: Mapping[str, Any]) -> None:
         self.rows: list[tuple[int, int, int, int]] = []
         self._groups = Shape.from_dict(dict(shape)).groups if shape else ()
+        full = [group for group in self._groups if group.kind in KV_KINDS]
+        self._full = SpanKVStore(LayerGroup("kv", (), sum(group.bytes_per_token for group in full), growth_step=full[0].growth_step)) if full else None
         self._windows = {place: _window(group) for place, group in enumerate(self._groups) if group.window}
-        self._price = sum(group.bytes_per_token for group in self._groups if group.kind in KV_KINDS)
         self._states = sum(group.state_bytes for group in self._groups if group.kind == "recurrent")
-        self._offset = 0
-        self._kv_room = UNKNOWN
+        self._shrinks = policy.get("live_buffer") == "shrink"
+        self._known = False
         self._prompt = 0
         self._told: dict[int, tuple[int, int]] = {}
         # snapshots of windows by their number; those on a node by node and group
         self._taken: dict[int, ev.SnapshotTaken] = {}
         self._placed: dict[tuple[int, int], ev.SnapshotTaken] = {}
+        self._offset = 0
+
+    def stand(self, held: Mapping[int, tuple[int, int]]) -> None:
+        """Begin with live buffers that were there before the events: by layer group the tokens they have seen and those they have room for."""
+        for group, (offset, room) in held.items():
+            self._offset = offset
+            if store := self._windows.get(group):
+                store.put(State((), room, 0), offset)
+            elif self._full and self._groups[group].kind in KV_KINDS:
+                self._full.append(offset)
+                self._full.capacity = room
 
     def take(self, event: ev.Event) -> None:
         """Take the next event."""
@@ -59,7 +76,9 @@ class Buffers:
         if isinstance(event, ev.PagedIn):
             self._paged_in(event)
         elif isinstance(event, ev.Matched):
-            self._rest_at(event.cached)
+            self._matched(event)
+        elif isinstance(event, ev.Warned) and event.message.startswith(FREE_ALL):
+            self._drop()
         elif isinstance(event, ev.ChunkRan):
             self._write(event.end - self._offset, at_once=True)
         elif isinstance(event, ev.TokenOut):
@@ -76,7 +95,16 @@ class Buffers:
                 store.put(State((), held.end - held.start, 0), held.end)
                 if event.end < held.end:
                     store.rewind(event.end)
+        if self._full:
+            # what was there beyond the node's beginning was let go before
+            self._full.offset = min(self._full.offset, event.end)
+            self._full.append(event.end - self._full.offset)
         self._offset = event.end
+
+    def _matched(self, event: ev.Matched) -> None:
+        self._rest_at(event.cached)
+        if self._full and self._shrinks:
+            self._full.shrink()
 
     def _rest_at(self, offset: int) -> None:
         for store in self._windows.values():
@@ -84,33 +112,49 @@ class Buffers:
                 store.rewind(offset)
             elif store.offset != offset:
                 store.drop()
+        if self._full:
+            self._full.offset = min(self._full.offset, offset)
+            self._full.append(offset - self._full.offset)
         self._offset = offset
+
+    def _drop(self) -> None:
+        for store in self._stores():
+            store.drop()
+        self._offset = 0
+
+    def _stores(self) -> list[SpanStateStore | SpanKVStore]:
+        return [*self._windows.values(), *([self._full] if self._full else [])]
 
     def _write(self, tokens: int, *, at_once: bool) -> None:
         if tokens <= 0:
             return
-        for store in self._windows.values():
+        for store in self._stores():
             (store.append if at_once else store.append_each)(tokens)
         self._offset += tokens
 
     def _read(self, event: ev.BytesRead) -> None:
+        if not event.live:
+            self._drop()
         seen = self._seen(event.live_logical)
         # what was evaluated without being told (the token before a stop token), or taken back
         self._write(seen - self._offset, at_once=False)
         if seen < self._offset:
             self._rest_at(seen)
-        windows = sum(store.live_retained() for store in self._windows.values())
-        left = event.live - windows - (self._states if self._offset else 0)
-        room, odd = divmod(left, self._price) if self._price else (0, left)
-        self._kv_room = room if not odd and room >= (self._offset if self._price else 0) else UNKNOWN
+        beside = sum(store.live_retained() for store in self._windows.values()) + (self._states if self._offset else 0)
+        if self._full and not beside:
+            self._full.capacity, odd = divmod(event.live, self._full.group.bytes_per_token)
+            self._known = not odd and self._full.capacity >= self._offset
+            return
+        over = event.live - beside - (self._full.live_retained() if self._full else 0)
+        self._known = 0 <= over <= SLACK * beside
 
     def _seen(self, logical: int) -> int:
         """Return the offset at which the buffers would hold `logical` bytes; the present one when none follows from that."""
         if not logical:
             return 0
-        if not self._price or any(group.chunked for group in self._groups):
+        if not self._full or any(group.chunked for group in self._groups):
             return self._offset
-        inside = self._price + sum(group.bytes_per_token for group in self._groups if group.window)
+        inside = sum(group.bytes_per_token for group in self._groups)
         low = 0
         left = logical - self._states
         for window in sorted({group.window for group in self._groups if group.window}):
@@ -132,9 +176,8 @@ class Buffers:
                 self.rows.append((seq, place, self._offset, room))
 
     def _room(self, place: int, group: LayerGroup) -> int:
-        if self._kv_room == UNKNOWN or group.kind == "recurrent":
-            return UNKNOWN
-        return self._windows[place].capacity if place in self._windows else self._kv_room
+        store = self._windows.get(place) or (self._full if group.kind in KV_KINDS else None)
+        return store.capacity if store and self._known else UNKNOWN
 
 
 def _window(group: LayerGroup) -> SpanStateStore:

@@ -9,7 +9,7 @@ Invariants: rows are only ever added, but for `died` of a version and the row of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kvlab import events as ev
@@ -56,7 +56,7 @@ class Dataset:
         self._nodes = NodeFold()
         self._spans = SpanFold()
         self._uses = Uses()
-        self._buffers = Buffers(about.shape)
+        self._buffers = Buffers(about.shape, about.policy)
         self._said = said.Texts()
         self._requests = RequestRows()
         self._words: dict[str, dict[str, int]] = {name: {} for name in WORDS}
@@ -89,6 +89,10 @@ class Dataset:
         """Take the next events."""
         for event in events:
             self._take(event)
+
+    def stand(self, buffers: Mapping[int, tuple[int, int]]) -> None:
+        """Begin with live buffers that were there before the events: by layer group the tokens they have seen and those they have room for."""
+        self._buffers.stand(buffers)
 
     def take_texts(self, rows: Iterable[said.Row]) -> None:
         """Take the texts of tokens that no event tells: those of nodes that stood before the run."""

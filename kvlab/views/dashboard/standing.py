@@ -43,6 +43,11 @@ def standing(cache: Cache, closing: BytesRead | None = None) -> list[Event]:
     return made
 
 
+def standing_buffers(cache: Cache) -> dict[int, tuple[int, int]]:
+    """Return by layer group how many tokens the live buffers have seen, and how many they have room for."""
+    return {group: (layer.store.offset, layer.store.capacity) for group, layer in enumerate(cache.layers)}
+
+
 def standing_texts(on: Source) -> Iterator[Row]:
     """Yield the texts of the tokens on each node's edge, as the model's tokenizer reads them; the row of node n stands under request -1 - n."""
     for node in on.cache.trie.walk():

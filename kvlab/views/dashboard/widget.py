@@ -25,7 +25,7 @@ from kvlab.views.dashboard import texts as said
 from kvlab.views.dashboard.about import About, about_source
 from kvlab.views.dashboard.dataset import WORDS, Dataset, dataset_of
 from kvlab.views.dashboard.sentences import text
-from kvlab.views.dashboard.standing import standing, standing_texts
+from kvlab.views.dashboard.standing import standing, standing_buffers, standing_texts
 from kvlab.views.dashboard.stream import events_of
 
 UNTIL: dict[str, str] = {"event": "", "phase": "bytes_read", "request": "request_began", "split": "node_split", "eviction": "evicted"}
@@ -214,7 +214,10 @@ def stepper(source: Recording | Iterable[Event], on: Source | None = None, *, te
         )
     about = about_source(on) if on is not None else About.of("a live run", {}, {})
     data = Dataset(about, texts=texts, searchable=_searchable(on, texts=texts))
-    before = standing(on.cache, on.closing) if on is not None else []
+    before: list[Event] = []
+    if on is not None:
+        data.stand(standing_buffers(on.cache))
+        before = standing(on.cache, on.closing)
     data.take(before)
     if on is not None and data.searchable == said.SHOWN:
         data.take_texts(standing_texts(on))
