@@ -37,10 +37,10 @@ class Experiment:
     Attributes:
         about: What it is, in one line.
         build: Makes its requests for a scale of token counts, 1 for the published sizes.
-        shape: The shipped shape it was made on.
+        shape: The shipped shape it was made on, with the weights that the reports on that model leave for it.
         model: The small model that a real run takes.
         question: What it answers.
-        policy: Choices that differ from today's upstream main.
+        policy: Choices that differ from today's upstream main: the `version` that its report names, where it names one.
         arms: More arms, each with the choices it has instead.
     """
 
@@ -54,7 +54,9 @@ class Experiment:
 
 
 _BEFORE = {"protect": "active_path"}
-_PINS = {"protect": "active_path", "capture_as": "view"}
+_REPORTED = {"version": "0.32.12"}
+_PINS = {"version": "0.30.8"}
+_LAST_SWEEPS = {"version": "0.33.0"}
 
 
 def ladder_rows(counts: tuple[int, ...]) -> list[dict[str, Any]]:
@@ -93,9 +95,9 @@ def _unloads(scale: float) -> tuple[Request, ...]:
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "A1": Experiment("15 unrelated one-line chats, 5 tokens each", _short(15), HYBRID_27B, SMALL_HYBRID, "budget_or_leak", _BEFORE),
-    "A2": Experiment("60 unrelated one-line chats, 5 tokens each", _short(60), HYBRID_27B, SMALL_HYBRID, "budget_or_leak", _BEFORE),
-    "A3": Experiment("an agent's session with 32 tools, then 15 one-line requests", agent_requests, HYBRID_27B, SMALL_HYBRID, "budget_or_leak", _BEFORE),
+    "A1": Experiment("15 unrelated one-line chats, 5 tokens each", _short(15), HYBRID_27B, SMALL_HYBRID, "budget_or_leak", _REPORTED),
+    "A2": Experiment("60 unrelated one-line chats, 5 tokens each", _short(60), HYBRID_27B, SMALL_HYBRID, "budget_or_leak", _REPORTED),
+    "A3": Experiment("an agent's session with 32 tools, then 15 one-line requests", agent_requests, HYBRID_27B, SMALL_HYBRID, "budget_or_leak", _REPORTED),
     "B": Experiment(
         "cold prompts of 1,024 to 131,072 tokens, the longest twice",
         _rows("B", ladder_rows((*LADDER, LADDER[-1]))),
@@ -103,7 +105,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         SMALL_CONV,
         "budget_or_leak",
         _PINS,
-        {"after": {}},
+        {"after": {}, "0.30.7": {"version": "0.30.7"}},
     ),
     "B1": Experiment("the ladder without its repetition", _rows("B1", ladder_rows(LADDER)), HYBRID_35B, SMALL_CONV, "budget_or_leak", _PINS, {"after": {}}),
     "B2": Experiment("the longest prompt alone", _rows("B2", ladder_rows(LADDER[-1:])), HYBRID_35B, SMALL_CONV, "why_slow", _PINS, {"after": {}}),
@@ -147,13 +149,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         {"before": _BEFORE},
     ),
     "D7": Experiment(
-        "a second 84,000-token request after a stored one",
-        _rows("D7", follow_ups(84_000, 40, 400, 1)),
+        "a second, unrelated 84,000-token request after a stored one",
+        _rows("D7", ladder_rows((84_000, 84_000))),
         HYBRID_27B,
         SMALL_HYBRID,
         "will_it_fit",
-        {},
-        {"before": {"lifetimes": "sweep"}},
+        _LAST_SWEEPS | {"lifetimes": "scopes"},
+        {"before": _LAST_SWEEPS},
     ),
     "E1": Experiment("three minimal series; E1 is the one over the number of requests", lambda _: by_requests(), HYBRID_27B, SMALL_HYBRID, "budget_or_leak"),
     "E2": Experiment(
