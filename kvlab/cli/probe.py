@@ -6,6 +6,7 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
+from kvlab.cli.scale import scale_of
 
 NAME = "probe"
 ABOUT = "look at a live Ollama, look on for a while, or run a workload against it; nothing is unloaded unless the workload says so"
@@ -32,7 +33,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-alive", metavar="TIME", default="", help="how long the model stays loaded after a request, such as 10m or -1; by default the server's"
     )
-    parser.add_argument("--scale", metavar="F", type=float, default=1.0, help="the workload's counts of tokens times F")
+    parser.add_argument("--scale", metavar="F", help="the workload's counts of tokens times F, such as 1/8")
     parser.add_argument("--unload-by", choices=("api", "stop"), default="api", help="how a workload's unload is done: a call, or the command ollama stop")
     parser.add_argument(
         "--restart-with",
@@ -59,11 +60,12 @@ def run(args: Arguments) -> int:
 
     if args.workload and args.watch is not None:
         raise BadValue(what="--workload and --watch are given", why="one asks, the other looks on", hint="run them as two commands, each with its own --out")
+    scale = scale_of(args.scale)
     probe = Probe(args.url, pid=args.pid, model=args.model, read_only=args.read_only, elsewhere=args.elsewhere, log=args.log)
     try:
         if args.workload:
             recording = probe.run(
-                resolve(args.workload, args.scale),
+                resolve(args.workload, 1.0 if scale is None else scale),
                 requests=args.requests,
                 seconds=args.seconds,
                 context=args.context,

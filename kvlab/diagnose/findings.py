@@ -48,7 +48,8 @@ class Findings(Rich):
         answered = [finding for finding in self.findings if not finding.is_open or finding.numbers]
         still_open = [finding for finding in self.findings if finding.is_open and not finding.numbers]
         lines = ["not answered by this recording (not_enough_data):", *(f"  {one.question}: {one.summary}" for one in still_open)]
-        parts = [*(f"warning: {words}" for words in self.warnings), *(finding.text(figures=figures) for finding in answered)]
+        warnings = ["\n".join(f"warning: {words}" for words in self.warnings)] if self.warnings else []
+        parts = [*warnings, *(finding.text(figures=figures) for finding in answered)]
         return "\n\n".join([*parts, *(["\n".join(lines)] if still_open else [])])
 
     def __str__(self) -> str:

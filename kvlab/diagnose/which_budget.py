@@ -92,7 +92,8 @@ def _large(found: Room, plateau: int | None, swap_grown: int) -> str:
     parts += [f"{binary(found.available)} are available, {binary(found.budget_left)} of the budget are still to come"] if found.available is not None else []
     parts += [f"swap grew by {binary(swap_grown)} meanwhile"] if swap_grown > GROWN_OVER else []
     largest = _largest(found)
-    advice = f" The largest budget that leaves room is about {binary(largest)}, before other programs." if largest is not None else ""
+    advice = f" The largest budget that leaves room is about {binary(largest)}, before other programs." if largest else " No budget leaves room."
+    advice = "" if largest is None else advice
     words = "; ".join(parts)
     return (
         f"{words[0].upper()}{words[1:]}.{advice} Where the budget is fixed (Ollama's 8 GiB has no setting), a smaller model or unloading between jobs remains."

@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-from kvlab.diagnose.budget_or_leak import LEAST_REQUESTS, LEAST_SLOPE, beyond_rounding
+from kvlab.diagnose.budget_or_leak import LEAST_REQUESTS, LEAST_SLOPE, beyond_rounding, growth_words
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_enough_data
 from kvlab.diagnose.outside.heap import heap_growth
 from kvlab.diagnose.parts import Parts, parts
 from kvlab.diagnose.series import Series, series
-from kvlab.diagnose.trend import Slope, theil_sen
+from kvlab.diagnose.trend import Slope, Values, theil_sen
 from kvlab.recording import Recording
 from kvlab.units import binary
 
@@ -60,7 +60,7 @@ def _inside(recording: Recording, data: Series, held: Parts) -> Finding:
     return Finding(
         question=QUESTION,
         verdict="leak" if growing else "adds_up",
-        summary=_growing(growing, held) if growing else f"Every part has its owner: {_told(held)}.",
+        summary=_growing(growing, {"pinned": (pinned, rounded), "unattributed": (unattributed, unattributed)}, held) if growing else f"Every part has its owner: {_told(held)}.",
         numbers=numbers,
         confidence=confidence,
         evidence=(Evidence("requests", rows),),
@@ -70,13 +70,14 @@ def _inside(recording: Recording, data: Series, held: Parts) -> Finding:
     )
 
 
-def _growing(growing: dict[str, Slope], held: Parts) -> str:
+def _growing(growing: dict[str, Slope], values: dict[str, tuple[Values, Values]], held: Parts) -> str:
     name = max(growing, key=lambda one: growing[one].value)
     whose = {
         "pinned": "Snapshots keep buffers alive that are bigger than what is counted: views of larger arrays",
         "unattributed": "Arrays that no owner names stay alive",
     }[name]
-    return f"{whose}. {name.capitalize()} bytes grow by {binary(growing[name].value)} per request, to {binary(held.get(name) or 0)}; {_told(held)}."
+    total, beyond = values[name]
+    return f"{whose}. {growth_words(name.capitalize(), total[-1], beyond[-1], growing[name].value, len(total))}. Of all: {_told(held)}."
 
 
 def _outside(held: Parts) -> Finding:
@@ -84,11 +85,16 @@ def _outside(held: Parts) -> Finding:
     heap = held.get("heap")
     if footprint is not None and beside is not None and heap is not None:
         rest = f" Of the footprint {binary(max(0, footprint - heap))} are the model's arrays, {binary(heap)} the process's own."
+    elif footprint is not None and beside is not None:
+        rest = (
+            f" The footprint is {binary(beside - footprint)} less than the model takes: these processes are not charged with its arrays (on Linux, what a GPU "
+            "holds), so their own heap cannot be told apart."
+        )
     else:
         rest = " The process's footprint is missing, so its heap is not told apart." if footprint is None else ""
     return Finding(
         question=QUESTION,
-        verdict="adds_up" if rest and footprint is not None else "not_enough_data",
+        verdict="adds_up" if heap is not None and footprint is not None else "not_enough_data",
         summary=f"As last read: {_told(held)}.{rest} One moment shows who holds how much, not what grows."
         + ("" if footprint is not None else " Record kvlab probe --watch 60, or `footprint PID` beside it."),
         numbers=_numbers(held),

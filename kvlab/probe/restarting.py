@@ -92,10 +92,10 @@ class Restarting:
         """Have it restarted within `left_s` seconds; return the look before, None when it was not restarted."""
         before = self._looking.look([request])
         within = max(0.0, min(self._wait_s, left_s))
-        how = "by the command that was allowed" if self._restart else f"of the user, within {within:.0f} s"
+        how = "by the command that was allowed" if self._restart else f"of the user, within {within:.0f} s" if within else "of nobody"
         self._tell("restart_asked", model, how, request)
         if self._restart is None and not within:
-            self._tell("not_restarted", model, "it was not waited for", request)
+            self._tell("not_restarted", model, "left out: no time is given for it", request)
             return None
         refused = self._restart() if self._restart else ""
         if refused:

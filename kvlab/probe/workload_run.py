@@ -13,7 +13,7 @@ from kvlab.probe.connection import Connection
 from kvlab.probe.looking import Looking
 from kvlab.probe.marks import Marks
 from kvlab.probe.plan import Numbered, Step, steps
-from kvlab.probe.restarting import Restarting
+from kvlab.probe.restarting import LOOK_S, Restarting
 from kvlab.probe.server import Server
 from kvlab.probe.telling import Teller
 from kvlab.probe.unloading import Unloading
@@ -22,6 +22,9 @@ from kvlab.workloads import Conversations, Request, Workload
 MOST_FAILURES = 3
 """Requests in a row that a server may fail to answer before the run ends."""
 
+
+BACK_S = 30.0
+"""Seconds that a server which answered before, and no longer does, has to come back before the next request is sent."""
 
 _LEFT_OUT = {"stop": "the workload unloads by `ollama stop`, and the command ollama is not installed here: this part is left out"}
 _NOT_OURS = "the workload asks for {!r}, which a probe does not do; do it by hand while kvlab probe --watch looks on"
@@ -57,6 +60,7 @@ class WorkloadRun:
         self._marks = Marks()
         self._lock = threading.Lock()
         self._failures = 0
+        self._answered = False
         self._open: set[Connection] = set()
         self._until = 0.0
 
@@ -92,9 +96,23 @@ class WorkloadRun:
         asked = replace(asked, context=step.context or asked.context, concurrency=len(step.requests))
         answers = self._at_once(step.requests, asked) if len(step.requests) > 1 else {number: self._one(number, request, asked)}
         sample = self._looking.settled(sorted(answers))
+        if sample.models is not None:
+            self._answered = True
+        elif self._answered:
+            self._wait_until_back(max(answers))
         for place, answer in answers.items():
             if answer.trouble is None:
                 self._unloading.answered(sample, place, answer.load_s)
+
+    def _wait_until_back(self, request: int) -> None:
+        """Give a server that answered before the time that a restart takes; once, until it answers again."""
+        self._answered = False
+        until = self._clock.now() + min(BACK_S, self._left_s())
+        while self._clock.now() < until:
+            self._clock.wait(LOOK_S)
+            if self._looking.look([request]).models is not None:
+                self._answered = True
+                return
 
     def _act(self, number: int, request: Request, model: str) -> None:
         if request.action == "restart":

@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.events import Warned
+from kvlab.events import Listed, Warned
 from kvlab.probe import request_rows, sample_rows, sign_rows
 from kvlab.recording import Recording
-from kvlab.units import unit_for
+from kvlab.units import MIB, unit_for
 from kvlab.views import text_table
 from kvlab.views.tables import largest
 
@@ -29,7 +29,7 @@ def outside_text(recording: Recording) -> str:
     asked = recording.requests.height > 0
     rows = request_rows(recording) if asked else sample_rows(recording)
     parts = [
-        f"{server}, port {made.origin.get('port')}; model {made.model}",
+        f"{server}, port {made.origin.get('port')}; {_model(recording)}",
         _table(rows, _REQUEST if asked else _LOOK),
         _signs(recording),
         _warnings(recording),
@@ -37,14 +37,31 @@ def outside_text(recording: Recording) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _model(recording: Recording) -> str:
+    listed = recording.events.filter(pl.col("kind") == Listed.kind).get_column("count")
+    none = recording.manifest.model == "unknown" and len(listed) and not listed.max()
+    return "no model is loaded" if none else f"model {recording.manifest.model}"
+
+
 def _table(rows: pl.DataFrame, columns: tuple[str, ...]) -> str:
-    unit = unit_for(max(largest(rows, name) for name in ("size", "footprint")))
+    # of a small process, too: what the machine has left stands in the same unit
+    unit = unit_for(max(4 * MIB, *(largest(rows, name) for name in ("size", "footprint"))))
     columns = tuple(name for name in columns if rows.get_column(name).null_count() < rows.height)
     # what was not read, or never was above 0, takes no room; the recording has it
     shown = tuple(name for name in BYTES if rows.get_column(name).sum())
-    cells = [[*(_cell(row[name]) for name in columns), *(unit.shown(row[name]) for name in shown)] for row in rows.iter_rows(named=True)]
+    cells = [
+        [*(_cell(_label(row) if name == "label" else row[name]) for name in columns), *(unit.shown(row[name]) for name in shown)]
+        for row in rows.iter_rows(named=True)
+    ]
     titles = [*columns, *(f"{name} {unit.name}" for name in shown)]
     return text_table.columns(titles, text_table.shortened(cells, _MOST), left=(columns.index("label"),) if "label" in columns else ())
+
+
+def _label(row: dict[str, Any]) -> str | None:
+    """Return what a request is called; of something done instead of one what it was, in brackets."""
+    signs: list[str] = row["signs"] or []
+    asked = next((sign.removesuffix("_asked") for sign in signs if sign in ("unload_asked", "restart_asked")), "left out")
+    return row["label"] or (f"({asked})" if row["stop"] is None else None)
 
 
 def _cell(value: Any) -> object:

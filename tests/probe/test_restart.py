@@ -159,6 +159,34 @@ def test_a_server_that_was_away_between_two_looks_is_told_as_restarted(probe: Pr
     assert "was process 100 and is process 5000" in found["message"][-1]
 
 
+def test_a_run_waits_for_a_server_that_restarts_by_itself(probe: Probe, world: World, clock: JumpingClock) -> None:
+    """It crashes during the second request and is back 20 s later: one request is lost, not the run."""
+
+    def crash() -> object:
+        if len([1 for _, asked in world.seen if asked]) != 2:
+            return None
+        away(world)
+        clock.after(20, lambda: back(world))
+        return b""
+
+    world.on_ask = crash
+    recording = probe.run("unrelated:6", progress=False)
+    assert request_rows(recording)["stop"].to_list() == ["stop_token", "failed", *["stop_token"] * 4]
+    assert {"restarted", "process_gone"} <= set(states(recording, 2))
+    assert len([1 for words in kvlab.diagnose(recording).warnings if words.startswith("restarted: ")]) == 1
+
+
+def test_a_server_that_does_not_come_back_is_waited_for_once(probe: Probe, world: World, clock: JumpingClock) -> None:
+    def crash() -> object:
+        away(world)
+        return b""
+
+    world.on_ask = lambda: crash() if len([1 for _, asked in world.seen if asked]) > 1 else None
+    recording = probe.run("unrelated:15", progress=False)
+    assert request_rows(recording)["stop"].to_list() == ["stop_token", "failed", "failed", "failed"]
+    assert clock.now() < 60
+
+
 def test_processes_that_cannot_be_seen(probe_of: Callable[..., Probe], world: World, clock: JumpingClock) -> None:
     world.server = world.runner = None
     world.on_ask = lambda: setattr(world, "listed", True) or answer()

@@ -182,7 +182,11 @@ def _words(numbers: dict[str, Number]) -> dict[str, str]:
     words["budget_bytes"] = binary(int(str(numbers["budget_bytes"])))
     along = next(name.removeprefix("growth_bytes_per_") for name in numbers if name.startswith("growth_bytes_per_"))
     left = numbers[f"{along}s_until_full"]
+    stopped, ends = numbers[f"plateau_since_{along}"], (words["first_bytes"], words["last_bytes"])
+    grew = stopped is not None and isinstance(numbers["growth_bytes"], int) and abs(numbers["growth_bytes"]) > max(LEVEL, step)
+    went = f"went from {ends[0]} to {ends[1]} and no longer changes since {along} {words[f'plateau_since_{along}']}"
     return words | {
+        "went": went if grew else f"does not grow: {ends[0]} at first, {ends[1]} at last, {numbers['figures']} figures",
         "rate": f"{words[f'growth_bytes_per_{along}']} per {along}",
         "since": f"{along} {words[f'plateau_since_{along}']}" if numbers[f"plateau_since_{along}"] is not None else f"the last {along}",
         "left": f" It is full at about {along} {int(str(numbers[f'last_{along}'])) + int(str(left)):,}, {left:,} from now." if left is not None else "",
@@ -198,7 +202,7 @@ _SUMMARIES = {
         "{gauge} grew by {growth_bytes} ({rate}), which a budget of {budget_bytes} still explains: expected plateau {predicted_plateau_bytes}.{left} "
         "A leak of the same rate looks the same until then."
     ),
-    "no_growth": "{gauge} went from {first_bytes} to {last_bytes} and no longer grows since {since}.",
+    "no_growth": "{gauge} {went}.",
     "leak": "{gauge} grew by {growth_bytes} and goes on, {past_budget_bytes} past a budget of {budget_bytes} that these rules do not let anything pass.",
 }
 _ASSUMED = (" The requests' matches are not told.", " The requests' matches and the server's version are not told; Ollama's budget is assumed.")
