@@ -52,7 +52,8 @@ def parts(recording: Recording) -> Parts:
     derived: list[str] = []
     if "heap" not in found and "footprint" in found:
         beside = found["active"] + found.get("pool", 0) + _of_others(recording) if "active" in found else found.get("size")
-        if beside is not None:
+        # a footprint below the list is of processes that are not charged with the arrays: a GPU's bytes on Linux, or a server that lists a stale size
+        if beside is not None and found["footprint"] >= beside:
             found["heap"] = found["footprint"] - beside
             derived.append("heap")
     if "snapshots" in found and "counted" in found:

@@ -1,0 +1,30 @@
+"""A footprint below the listed size: the processes are not charged with the model's arrays, so nothing is told of their heap."""
+
+from __future__ import annotations
+
+import kvlab
+from kvlab.diagnose.parts import parts
+from kvlab.diagnose.who_holds_it import who_holds_it
+from kvlab.events import Observed, RequestBegan, RequestClosed
+from kvlab.units import GIB, MIB
+from tests.diagnose.outside.seen import recording_of
+
+
+def of(size: int, footprint: int) -> kvlab.Recording:
+    figures = (Observed(gauge="size", observed=size, unit="B", step=1), Observed(gauge="footprint", observed=footprint, unit="B", step=1))
+    return recording_of([(0.0, 1, event) for event in (RequestBegan(), *figures, RequestClosed())])
+
+
+def test_no_heap_below_nothing() -> None:
+    recording = of(20 * GIB, 48 * MIB)
+    assert "heap" not in parts(recording).bytes
+    found = who_holds_it(recording)
+    assert found.verdict == "not_enough_data"
+    assert "heap" not in found.summary.partition("The footprint")[0]
+    assert f"The footprint is {(20 * GIB - 48 * MIB) / GIB:.2f} GiB less than the model takes" in found.summary
+
+
+def test_a_heap_above_it() -> None:
+    found = who_holds_it(of(20 * GIB, 22 * GIB))
+    assert found.verdict == "adds_up"
+    assert found.numbers["heap_bytes"] == 2 * GIB
