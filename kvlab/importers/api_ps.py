@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from kvlab.errors import UnreadableInput
@@ -13,6 +14,44 @@ from kvlab.importers.summary import NOT, READ, Summary
 from kvlab.units import LARGEST
 
 MOST_MODELS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model that the server says it has loaded; bytes are None when it does not tell them.
+
+    Attributes:
+        name: Its name.
+        size: Bytes it takes; for an MLX model the allocator's active bytes and its pool.
+        size_vram: Those of them on the GPU.
+        digest: Which weights.
+        context: Its context length in tokens.
+        expires_at: When it will be unloaded, as the server writes it.
+        format: How its weights are stored.
+    """
+
+    name: str
+    size: int | None = None
+    size_vram: int | None = None
+    digest: str = ""
+    context: int | None = None
+    expires_at: str = ""
+    format: str = ""
+
+
+def model_in(row: dict[str, Any]) -> ListedModel:
+    """Return a model of an answer of /api/ps or /api/tags; its name is "" when it has none."""
+    details = row.get("details")
+    told = cast("dict[str, Any]", details) if isinstance(details, dict) else {}
+    return ListedModel(
+        name=_words(row.get("name")) or _words(row.get("model")),
+        size=_count(row.get("size")),
+        size_vram=_count(row.get("size_vram")),
+        digest=_words(row.get("digest")),
+        context=_count(row.get("context_length")),
+        expires_at=_words(row.get("expires_at")),
+        format=_words(told.get("format")),
+    )
 
 
 class ApiPs:
@@ -70,16 +109,19 @@ class ApiPs:
             self._model(model, len(named), moment)
         return True
 
-    def _model(self, model: dict[str, Any], count: int, moment: str) -> None:
-        name = str(model.get("name") or model.get("model") or "")[:200]
-        self.model = self.model or name
-        until = str(model.get("expires_at") or "")[:40]
-        self._rows.add("listed", count, name, str(model.get("digest") or "")[:64], _count(model.get("context_length")), until, moment)
-        for key, gauge in (("size", "size"), ("size_vram", "size_vram")):
-            size = _count(model.get(key))
+    def _model(self, row: dict[str, Any], count: int, moment: str) -> None:
+        model = model_in(row)
+        self.model = self.model or model.name
+        self._rows.add("listed", count, model.name, model.digest[:64], model.context, model.expires_at[:40], moment)
+        for gauge, size in (("size", model.size), ("size_vram", model.size_vram)):
             if size is not None:
-                self._rows.add("observed", gauge, name, size, None, None, "B", 1, None, moment)
+                self._rows.add("observed", gauge, model.name, size, None, None, "B", 1, None, moment)
+
+
+def _words(value: Any) -> str:
+    return value[:200] if isinstance(value, str) else ""
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST else None
+    # a figure that is no number is not within these either
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST else None

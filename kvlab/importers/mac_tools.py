@@ -84,12 +84,12 @@ class Footprint:
             self._out.rows.add("process_seen", self._pid, None, self._name, "", self._out.at)
             _write(self._out, "footprint", binary(found[3]), label=self._name, pid=self._pid)
             return READ
-        if self._pid is None:
-            return None
         if found := _AUXILIARY.fullmatch(text):
             gauge = "footprint_peak" if found[1].endswith("_peak") else "phys_footprint"
             _write(self._out, gauge, binary(found[2]), label=self._name, pid=self._pid)
             return READ
+        if self._pid is None:
+            return None
         if found := _CATEGORY.fullmatch(text):
             for gauge, cell in zip(("dirty", "clean", "reclaimable"), found.groups(), strict=False):
                 _write(self._out, gauge, binary(cell), label=found[5], pid=self._pid)
@@ -100,7 +100,7 @@ class Footprint:
 
     def end(self) -> None:
         """The block ends."""
-        self._pid = None
+        self._pid, self._name = None, ""
 
 
 _PAIR = re.compile(r"([A-Z][A-Za-z ]{1,30}): ?(.*?)(?=\s{2,}[A-Z][A-Za-z ]{1,30}:|$)")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import cast
 
-import polars as pl
-
-from kvlab.events import EVENTS, Event, Observed, RequestBegan, RequestClosed
-from kvlab.importers.blocks import Blocks, Output, Section
+from kvlab.events import Event, Observed, RequestBegan, RequestClosed
+from kvlab.importers.kept import Kept, observed_in
 from kvlab.importers.mac_tools import Footprint
 from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.processes import Vmmap
@@ -17,28 +14,6 @@ from kvlab.importers.rows import Rows
 from kvlab.importers.summary import Summary
 from kvlab.probe.log_tail import LogTail
 from kvlab.probe.telling import SOURCE
-from kvlab.recording import Recorder
-
-_STAMPS = frozenset({"seq", "t", "request", "source"})
-
-
-class _Kept:
-    """Takes the tables that rows make, in the place of a recorder."""
-
-    def __init__(self) -> None:
-        self.tables: list[pl.DataFrame] = []
-
-    def write_table(self, table: pl.DataFrame) -> None:
-        self.tables.append(table)
-
-    def events(self) -> Iterator[Event]:
-        tables, self.tables = self.tables, []
-        for table in tables:
-            for row in table.iter_rows(named=True):
-                cls = EVENTS[row["kind"]]
-                # what the text does not tell stays None, which is not 0
-                values: dict[str, Any] = {item.name: row.get(item.name) for item in fields(cls) if item.name not in _STAMPS}
-                yield cls(request=row["request"], **values)
 
 
 class LogEvents:
@@ -47,8 +22,8 @@ class LogEvents:
     def __init__(self, tail: LogTail) -> None:
         self.tail = tail
         self.summary = Summary()
-        self._kept = _Kept()
-        self._rows = Rows(cast("Recorder", self._kept), SOURCE)
+        self._kept = Kept()
+        self._rows = Rows(self._kept, SOURCE)
         self._log = OllamaLog(self._rows, self.summary)
 
     def __call__(self) -> list[Event]:
@@ -75,14 +50,7 @@ _CATEGORIES = ("dirty", "clean", "reclaimable", "resident", "swapped")
 
 def categories(text: str, pid: int) -> list[Event]:
     """Return what `footprint` or `vmmap` printed of a process's categories of bytes: graphics, heap, mapped files, stacks."""
-    kept = _Kept()
-    rows = Rows(cast("Recorder", kept), SOURCE)
-    sections: list[Callable[[Output], Section]] = [Footprint, Vmmap]
-    blocks = Blocks(rows, Summary(), sections)
-    blocks.lines(text.encode().splitlines())
-    blocks.finish()
-    rows.flush()
-    found = [event for event in kept.events() if isinstance(event, Observed) and event.gauge in _CATEGORIES]
+    found = [event for event in observed_in(text, Footprint, Vmmap) if event.gauge in _CATEGORIES]
     for event in found:
         event.pid = pid
     return list(found)

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import psutil
 
+from kvlab.importers.kept import observed_in
+from kvlab.importers.mac_tools import VmStat
 from kvlab.probe.system_tools import Run, run_tool
 
 
@@ -68,15 +70,12 @@ def read_linux(pressure: Path = Path("/proc/pressure/memory")) -> MachineBytes:
 
 def read_macos(run: Run = run_tool) -> MachineBytes:
     """Read `vm_stat`, `memory_pressure` and psutil."""
-    text = run(["vm_stat"])
-    page = re.search(r"page size of (\d+) bytes", text)
-    told = {name.strip('"').lower(): int(count) for name, count in re.findall(r"^([^:\n]+):\s+(\d+)\.?$", text, re.MULTILINE)}
-    size = int(page[1]) if page else 0
-    free = re.search(r"free percentage:\s*(\d+)%", run(["memory_pressure", "-Q"]))
+    told = {event.gauge: event for event in observed_in(f"{run(['vm_stat'])}\n{run(['memory_pressure', '-Q'])}", VmStat)}
+    swapped = [told[gauge].observed if gauge in told else None for gauge in ("swapped_in", "swapped_out")]
     return MachineBytes(
         available=psutil.virtual_memory().available,
         swap_used=psutil.swap_memory().used,
-        swapped_in=told["swapins"] * size if size and "swapins" in told else None,
-        swapped_out=told["swapouts"] * size if size and "swapouts" in told else None,
-        free_share=int(free[1]) / 100 if free else None,
+        swapped_in=swapped[0],
+        swapped_out=swapped[1],
+        free_share=told["free_share"].number if "free_share" in told else None,
     )

@@ -6,10 +6,12 @@ There it is the text of `footprint`, or of `vmmap --summary` where that fails (i
 from __future__ import annotations
 
 import platform
-import re
 from typing import Protocol
 
 from kvlab.allocator.process_bytes import ProcessBytes, read_linux, read_resident
+from kvlab.importers.kept import observed_in
+from kvlab.importers.mac_tools import Footprint
+from kvlab.importers.processes import Vmmap
 from kvlab.probe.system_tools import Run, run_tool
 
 
@@ -36,15 +38,9 @@ def read_macos(pid: int, run: Run = run_tool) -> ProcessBytes:
     return read_resident(pid)
 
 
-_FOOTPRINT = re.compile(r"(?:phys_footprint|Physical footprint|Footprint):\s+(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\b", re.IGNORECASE)
-
-
 def footprint_in(text: str) -> tuple[int, int] | None:
     """Return the physical footprint that `footprint` or `vmmap` printed, and the step in which it is told; None when none stands there."""
-    found = _FOOTPRINT.search(text)
-    if found is None:
-        return None
-    # both tools mean powers of 1024 by K, M and G, with or without a B
-    factor = 1024 ** ("KMGT".index(found[2].upper()) + 1) if found[2] else 1
-    decimals = len(found[1].partition(".")[2])
-    return round(float(found[1]) * factor), 0 if factor == 1 else round(factor / 10**decimals)
+    for event in observed_in(text, Footprint, Vmmap):
+        if event.gauge in ("footprint", "phys_footprint") and event.observed is not None:
+            return event.observed, 0 if event.step in (None, 1) else event.step
+    return None

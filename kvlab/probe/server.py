@@ -5,11 +5,10 @@ Source: Ollama's public API: `/api/version`, `/api/ps`, `/api/tags`, `/api/chat`
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, cast
 
+from kvlab.importers.api_ps import ListedModel, model_in
 from kvlab.probe.address import Address
 from kvlab.probe.connection import Connection
 from kvlab.probe.trouble import Forbidden, Trouble
@@ -19,29 +18,6 @@ QUICK_S = 5.0
 
 SILENCE_S = 600.0
 """Seconds that a server may be silent while it evaluates a prompt: 317 s were seen for one of 131,072 tokens."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedModel:
-    """A model that the server says it has loaded; bytes are None when it does not tell them.
-
-    Attributes:
-        name: Its name.
-        size: Bytes it takes; for an MLX model the allocator's active bytes and its pool.
-        size_vram: Those of them on the GPU.
-        digest: Which weights.
-        context: Its context length in tokens.
-        expires_at: When it will be unloaded, as the server writes it.
-        format: How its weights are stored.
-    """
-
-    name: str
-    size: int | None = None
-    size_vram: int | None = None
-    digest: str = ""
-    context: int | None = None
-    expires_at: str = ""
-    format: str = ""
 
 
 class Server:
@@ -78,7 +54,7 @@ class Server:
         Raises:
             Trouble: it does not answer so.
         """
-        return tuple(_name(row) for row in _rows(self._quick("/api/tags"), "/api/tags"))
+        return tuple(_model(row).name for row in _rows(self._quick("/api/tags"), "/api/tags"))
 
     def connection(self) -> Connection:
         """Return a connection for one request whose answer comes in pieces."""
@@ -127,31 +103,7 @@ def _rows(told: dict[str, Any], path: str) -> list[dict[str, Any]]:
 
 
 def _model(row: dict[str, Any]) -> ListedModel:
-    details = row.get("details")
-    told = cast("dict[str, Any]", details) if isinstance(details, dict) else {}
-    return ListedModel(
-        name=_name(row),
-        size=_count(row.get("size")),
-        size_vram=_count(row.get("size_vram")),
-        digest=_words(row.get("digest")),
-        context=_count(row.get("context_length")),
-        expires_at=_words(row.get("expires_at")),
-        format=_words(told.get("format")),
-    )
-
-
-def _name(row: dict[str, Any]) -> str:
-    name = _words(row.get("name")) or _words(row.get("model"))
-    if not name:
+    listed = model_in(row)
+    if not listed.name:
         raise Trouble("wrong_answer", "a model in the list has no name")
-    return name
-
-
-def _words(value: Any) -> str:
-    return value[:200] if isinstance(value, str) else ""
-
-
-def _count(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value < 2**63:
-        return None
-    return int(value)
+    return listed

@@ -72,10 +72,11 @@ def test_figures_that_are_no_numbers(tmp_path: Path) -> None:
 def test_sizes_that_no_recording_holds_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "ps.json"
     path.write_text(
-        '{"models":[{"name":"x","size":1e400,"context_length":true},{"name":"y","size":99999999999999999999999},{"name":"z","size":-1},{"size":8}]}'
+        '{"models":[{"name":"x","size":1e400,"context_length":true},{"name":"y","size":99999999999999999999999},{"name":"z","size":-1},{"size":8},'
+        '{"name":"w","size":' + "9" * 400 + "}]}"
     )
     rec = import_file(path, "api-ps").recording
-    assert rows(rec, "listed", "model", "count", "context") == [("x", 4, None), ("y", 4, None), ("z", 4, None), ("", 4, None)]
+    assert rows(rec, "listed", "model", "count", "context") == [("x", 5, None), ("y", 5, None), ("z", 5, None), ("", 5, None), ("w", 5, None)]
     assert rec.observed.select("label", "value").rows() == [("", 8)]
 
 
