@@ -79,6 +79,16 @@ def rounding_share(recording: Recording) -> float:
     return ROUNDING.get(str(recording.manifest.origin.get("device")), max(ROUNDING.values()))
 
 
+def growth_words(name: str, total: float, beyond: float, slope: float, requests: int) -> str:
+    """Return in words how bytes of `name` grow: all of them, what the allocator's rounding may be of that, and the slope of the rest."""
+    if round(total) == round(beyond):
+        return f"{name} bytes grow by {binary(slope)} per request, to {binary(total)} after {requests} requests"
+    return (
+        f"{name} bytes grow to {binary(total)} after {requests} requests; up to {binary(total - beyond)} of them may be the allocator's rounding of "
+        f"snapshots, the other {binary(beyond)} grow by {binary(slope)} per request"
+    )
+
+
 def _leaking(data: Series, values: Values | None) -> tuple[Slope, bool]:
     """Return the slope of unexplained bytes, of all requests or of the later half, and whether it is a leak's."""
     if values is None:
@@ -175,10 +185,9 @@ def _unexplained_words(numbers: dict[str, Number]) -> str:
 
 
 def _leak(numbers: dict[str, Number]) -> str:
-    return (
-        f"Unexplained bytes grow by {_bytes(numbers, 'unexplained_slope_bytes_per_request')} per request, to "
-        f"{_bytes(numbers, 'unexplained_beyond_rounding_bytes')} after {numbers['requests']} requests: more than a lawful cache holds after the same requests."
-    )
+    names = ("unexplained_bytes", "unexplained_beyond_rounding_bytes", "unexplained_slope_bytes_per_request", "requests")
+    total, beyond, slope, requests = (float(str(numbers[name])) for name in names)
+    return f"{growth_words('Unexplained', total, beyond, slope, round(requests))}: more than a lawful cache holds after the same requests."
 
 
 def _over(numbers: dict[str, Number]) -> str:

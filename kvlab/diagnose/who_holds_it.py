@@ -46,6 +46,7 @@ def _inside(recording: Recording, data: Series, held: Parts) -> Finding:
     pinned, unattributed = data.snapshots - data.counted, data.unattributed
     rounded = beyond_rounding(recording, data, pinned)
     slopes = {"pinned": theil_sen(data.request, rounded), "unattributed": theil_sen(data.request, unattributed)}
+    growths = {"pinned": (pinned, rounded), "unattributed": (unattributed, unattributed)}
     least = 0 if data.from_twin else LEAST_SLOPE
     growing = {name: slope for name, slope in slopes.items() if slope.low > least}
     numbers = _numbers(held) | {f"{name}_slope_bytes_per_request": round(slope.value) for name, slope in slopes.items()}
@@ -60,7 +61,7 @@ def _inside(recording: Recording, data: Series, held: Parts) -> Finding:
     return Finding(
         question=QUESTION,
         verdict="leak" if growing else "adds_up",
-        summary=_growing(growing, {"pinned": (pinned, rounded), "unattributed": (unattributed, unattributed)}, held) if growing else f"Every part has its owner: {_told(held)}.",
+        summary=_growing(growing, growths, held) if growing else f"Every part has its owner: {_told(held)}.",
         numbers=numbers,
         confidence=confidence,
         evidence=(Evidence("requests", rows),),

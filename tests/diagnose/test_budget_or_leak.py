@@ -107,7 +107,11 @@ def test_growth_that_no_lawful_cache_has_is_a_leak_whoever_holds_it(recording: M
     if field == "snapshots":
         assert finding.numbers["unexplained_bytes"] == 700_000
         assert finding.numbers["unexplained_beyond_rounding_bytes"] == 700_000 - 9_900
+        # the sentence names all three: 700,000 B, 9,900 B of it for rounding, 690,100 B beyond
+        assert "grow to 683.59 KiB after 15 requests; up to 9.67 KiB of them" in finding.summary
+        assert "the other 673.93 KiB grow" in finding.summary
         return
+    assert "to 683.59 KiB after 15 requests" in finding.summary
     assert finding.numbers["unexplained_slope_bytes_per_request"] == 50_000
     assert finding.numbers["unexplained_bytes"] == 700_000
 
