@@ -1,22 +1,20 @@
-"""Where an input's bytes come from: a file or standard input (`-`), packed with gzip or not, in UTF-8 or UTF-16.
+"""Where an input's bytes come from: a file or standard input (`-`), packed with gzip or xz or not, in UTF-8 or UTF-16.
 
-Invariants: at most a block is held, and of standard input its first `HEAD` bytes; what unpacks to more than `MOST_RATIO` times its packed size is refused.
+Invariants: at most a block is held, and of standard input its first `HEAD` bytes; what unpacks to far more than its packed size is refused (kvlab/packed.py).
 """
 
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
 import sys
-import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from kvlab.errors import UnreadableInput
-from kvlab.units import binary
+from kvlab.packed import Counted, unpacked
 
 HEAD = 1 << 18
 """Bytes by which an input's kind is recognised."""
@@ -24,14 +22,7 @@ HEAD = 1 << 18
 STANDARD = "-"
 """How standard input is called where a file may be named."""
 
-MOST_RATIO = 250
-"""How many times its packed size an input may take: logs take 25 to 60 times, a packed file made to fill a disk 1,000 times."""
-
-AT_WILL = 1 << 26
-"""Bytes that any packed input may unpack to."""
-
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_GZIP = b"\x1f\x8b"
 
 
 class Reads(Protocol):
@@ -84,7 +75,7 @@ class Input:
             raise UnreadableInput(
                 what=f"{self.name!r} is not a text",
                 why="it holds zero bytes, as programs, pictures and archives do",
-                hint="give a log, a table or a tool's output as text or packed with gzip; a recording is a folder NAME.kvrec or its .zip",
+                hint="give a log, a table or a tool's output as text or packed with gzip or xz; a recording is a folder NAME.kvrec or its .zip",
             )
         return data
 
@@ -117,22 +108,16 @@ class Input:
     def _open(self, *, peeking: bool) -> Generator[Reads]:
         if self._path is None:
             rest = io.BytesIO() if peeking or self.is_small else sys.stdin.buffer
-            with _unpacked(_Counted(self._begun, rest), self.name) as file:
+            with unpacked(Counted(self._begun, rest), self.name) as file:
                 yield file
             return
-        with self._path.open("rb") as raw, _unpacked(_Counted(raw.read(2), raw), self.name) as file:
+        with self._path.open("rb") as raw, unpacked(Counted(raw.read(2), raw), self.name) as file:
             yield file
 
     @contextmanager
     def _readable(self) -> Generator[None]:
         try:
             yield
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise UnreadableInput(
-                what=f"{self.name!r} cannot be unpacked",
-                why=f"it is no whole gzip file: {error}",
-                hint="`gzip -dc FILE > server.log` writes what can still be read of it",
-            ) from None
         except OSError as error:
             is_there = self._path is None or self._path.exists()
             raise UnreadableInput(
@@ -140,49 +125,3 @@ class Input:
                 why=(error.strerror or str(error)).lower(),
                 hint="check the name and that you may read it",
             ) from None
-
-
-class _Counted(io.RawIOBase):
-    """Bytes that begin with some that were read already, and how many were read."""
-
-    def __init__(self, begun: bytes, rest: BinaryIO) -> None:
-        self.begun = begun
-        self.count = 0
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        data, self.begun = self.begun[:size], self.begun[size:]
-        data += self._rest.read(size - len(data)) if len(data) < size else b""
-        self.count += len(data)
-        return data
-
-
-class _Bounded:
-    """What a packed input unpacks to, as long as that is in proportion."""
-
-    def __init__(self, packed: _Counted, file: gzip.GzipFile, name: str) -> None:
-        self._packed, self._file, self._name = packed, file, name
-        self._count = 0
-
-    def read(self, size: int, /) -> bytes:
-        data = self._file.read(size)
-        self._count += len(data)
-        if self._count > max(AT_WILL, MOST_RATIO * self._packed.count):
-            raise UnreadableInput(
-                what=f"{self._name!r} unpacks to more than {binary(self._count)}",
-                why=f"that is over {MOST_RATIO} times its packed size, which no log is",
-                hint="unpack it yourself if you trust it, and read the text",
-            )
-        return data
-
-
-@contextmanager
-def _unpacked(file: _Counted, name: str) -> Generator[Reads]:
-    if not file.begun.startswith(_GZIP):
-        yield file
-        return
-    with gzip.GzipFile(fileobj=file, mode="rb") as unpacking:
-        yield _Bounded(file, unpacking, name)

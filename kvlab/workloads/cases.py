@@ -84,14 +84,14 @@ def case(path: str | Path, scale: float = 1.0) -> Workload:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UnreadableInput(
             what=f"the case {path} cannot be read",
             why=error.strerror or str(error),
             hint="check the path; named workloads such as unrelated:15 need no file",
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableInput(what=f"the case {path} is not JSON", why=str(error), hint="correct the file at that place") from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from kvlab.errors import BadValue
+from kvlab.errors import BadValue, UnreadableInput
 from kvlab.workloads.bounds import require_count
 from kvlab.workloads.cases import case
 from kvlab.workloads.experiments import ELSEWHERE, EXPERIMENTS, experiment
@@ -57,9 +57,22 @@ def resolve(text: str, scale: float = 1.0) -> Workload:
     """
     if is_trace(text):
         return trace(text)
-    if text.endswith(".json") or Path(text).is_file():
+    if text.endswith(".json"):
         return case(text, scale)
+    if Path(text).is_file():
+        return _case_of_another_name(text, scale)
     return named(text, scale)
+
+
+def _case_of_another_name(text: str, scale: float) -> Workload:
+    try:
+        return case(text, scale)
+    except UnreadableInput as error:
+        raise UnreadableInput(
+            what=f"{text} is no workload",
+            why=f"by its name it is no trace (.jsonl or .csv, packed or not), so it was read as a case: {error.why}",
+            hint="give it a name that says what it is: a case ends in .json",
+        ) from None
 
 
 def _unknown(text: str, name: str) -> BadValue:

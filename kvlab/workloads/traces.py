@@ -2,11 +2,12 @@
 
 | kind | columns | what a prompt is |
 |---|---|---|
-| Mooncake (.jsonl) | timestamp (ms), input_length, output_length, hash_ids | one id a block of 512 tokens |
-| Bailian (.jsonl) | the same with chat_id; timestamp in seconds | one id a block of 16 tokens |
+| Mooncake (.jsonl) | timestamp (ms), input_length, output_length, hash_ids | one id a block, usually of 512 tokens |
+| Bailian (.jsonl) | the same with chat_id; timestamp in seconds | one id a block, usually of 16 tokens |
 | arrivals and lengths (.csv) | TIMESTAMP, ContextTokens, GeneratedTokens | tokens that match nothing |
 
-A file may be packed with xz (`.jsonl.xz`). Blocks are known up to their last, which may be cut by the prompt's end; a block's tokens are the
+How long a block is follows from all rows (trace_blocks.py). A file may be packed with gzip or xz (`.jsonl.gz`), and may begin with a
+byte-order mark. Blocks are known up to their last, which may be cut by the prompt's end; a block's tokens are the
 same wherever it stands, so a match ends and a capture falls inside a block as it would. A reply's tokens match nothing: a trace does not say
 which block a reply became. Requests run in order of arrival, as a server with one runner serialises them.
 """
@@ -16,20 +17,20 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-import lzma
+from array import array
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
 from kvlab import shipped
-from kvlab.errors import BadValue, UnreadableInput
+from kvlab.errors import BadValue, UnreadableInput, shown
+from kvlab.packed import lines_of, unpacked_name
 from kvlab.workloads.blocks import TraceRequests, TraceRows
 from kvlab.workloads.case_fields import Fields
+from kvlab.workloads.trace_blocks import BAILIAN_BLOCK, MOONCAKE_BLOCK, agrees, block_size
 from kvlab.workloads.workload import Workload
 
-MOONCAKE_BLOCK = 512
-BAILIAN_BLOCK = 16
 MOST_TOKENS = 100_000_000
 """Tokens of one prompt or reply at most: far beyond what any model holds, so a larger value is a damaged row."""
 
@@ -37,9 +38,6 @@ USUAL_SHAPE = "qwen3.8-27b"
 """The shape that a trace's prompts are run on unless told otherwise: they are far too long for a small model."""
 
 SUFFIXES = (".jsonl", ".csv")
-PACKED = ".xz"
-"""What a packed trace ends with; it is unpacked as it is read."""
-
 SHIPPED = {"mooncake": "mooncake_conversation.jsonl.xz", "azure": "azure_code.csv.xz"}
 """The traces that come with kvlab, by name; sources in `data/traces/README.md`."""
 
@@ -53,29 +51,29 @@ def is_trace(path: str | Path) -> bool:
 
 
 def _kind(path: str | Path) -> str:
-    return Path(str(path).lower().removesuffix(PACKED)).suffix
+    return Path(unpacked_name(path).lower()).suffix
 
 
 def trace(path: str | Path) -> Workload:
     """Read a trace.
 
     Raises:
-        UnreadableInput: the file is not there, is no JSON or table, or has no rows.
+        UnreadableInput: the file is not there, cannot be unpacked, is no JSON or table, or has no rows.
         BadValue: a row has a value that cannot be used; file, row, field and value are named.
     """
     path = Path(path)
-    rows = TraceRows(path.name)
-    places: dict[int, int] = {}
+    read = _Read(path.name)
     try:
-        with lzma.open(path, "rt", encoding="utf-8", newline="") if path.suffix.lower() == PACKED else path.open(encoding="utf-8", newline="") as file:
-            for fields, block in _csv(path.name, file) if _kind(path) == ".csv" else _jsonl(path.name, file):
-                _add(rows, fields, block, places)
-    except (EOFError, lzma.LZMAError) as error:
-        raise UnreadableInput(what=f"the trace {path.name} cannot be unpacked", why=str(error), hint="pack it again with xz") from None
+        with lines_of(path) as lines:
+            for number, fields in _csv(path.name, lines) if _kind(path) == ".csv" else _jsonl(path.name, lines):
+                read.add(number, fields)
     except OSError as error:
         raise UnreadableInput(what=f"the trace {path} cannot be read", why=error.strerror or str(error), hint="check the path") from None
     except UnicodeDecodeError as error:
         raise UnreadableInput(what=f"the trace {path.name} is not text", why=str(error), hint="unpack it first, if it is packed") from None
+    except csv.Error as error:
+        raise UnreadableInput(what=f"the trace {path.name} is no table", why=str(error), hint="give a table of columns with commas between them") from None
+    rows = read.done()
     if not len(rows):
         raise UnreadableInput(what=f"the trace {path.name} has no rows", why="a workload has at least one request", hint="check the file")
     return Workload(name=path.name, requests=TraceRequests(_by_arrival(rows)), question="budget_or_leak", shape_name=USUAL_SHAPE)
@@ -92,24 +90,26 @@ def shipped_trace(name: str) -> Workload:
     return dataclasses.replace(trace(shipped.data(f"traces/{SHIPPED[name]}")), name=f"trace:{name}")
 
 
-def _jsonl(name: str, lines: Iterator[str]) -> Iterator[tuple[Fields, int]]:
+def _jsonl(name: str, lines: Iterator[str]) -> Iterator[tuple[int, Fields]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         where = f"{name}, line {number}"
         try:
             row: Any = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UnreadableInput(what=f"{where} is not JSON", why=str(error), hint="a trace has one JSON object a line") from None
-        keys = tuple(cast("dict[str, Any]", row)) if isinstance(row, dict) else ()
-        fields = Fields(where, cast("object", row), keys)
+        if not isinstance(row, dict):
+            raise BadValue(what=f"{where} is {shown(row)}", why="a row of a trace is an object with named values", hint="a trace has one JSON object a line")
+        data = cast("dict[str, Any]", row)
+        fields = Fields(where, data, data)
         for key in ("timestamp", "input_length", "output_length", "hash_ids"):
             if key not in fields:
                 raise fields.missing(key, "every row of a trace of blocks has it")
-        yield fields, BAILIAN_BLOCK if "chat_id" in fields else MOONCAKE_BLOCK
+        yield number, fields
 
 
-def _csv(name: str, lines: Iterator[str]) -> Iterator[tuple[Fields, int]]:
+def _csv(name: str, lines: Iterator[str]) -> Iterator[tuple[int, Fields]]:
     table = csv.DictReader(lines)
     columns = table.fieldnames or ()
     if missing := [column for column in LENGTHS if column not in columns]:
@@ -123,39 +123,67 @@ def _csv(name: str, lines: Iterator[str]) -> Iterator[tuple[Fields, int]]:
         for column in ("ContextTokens", "GeneratedTokens"):
             text = row[column]
             data[column] = int(text) if text is not None and text.strip().isascii() and text.strip().isdigit() else text
-        yield Fields(f"{name}, line {number}", data, LENGTHS), 0
+        yield number, Fields(f"{name}, line {number}", data, LENGTHS)
 
 
-def _add(rows: TraceRows, fields: Fields, block: int, places: dict[int, int]) -> None:
-    names = ("input_length", "output_length") if block else ("ContextTokens", "GeneratedTokens")
-    if rows.block != block and len(rows):
-        raise fields.bad("chat_id" if "chat_id" in fields else "hash_ids", "all rows of a trace are of one kind")
-    rows.block = block
-    lengths = [fields.count(name, -1, least) for name, least in zip(names, (1, 0), strict=True)]
-    for name, length in zip(names, lengths, strict=True):
-        if length > MOST_TOKENS:
-            raise fields.bad(name, f"a prompt and a reply have at most {MOST_TOKENS} tokens")
-    rows.tokens.append(lengths[0])
-    rows.output.append(lengths[1])
-    rows.arrival.append(_seconds(fields, block))
-    if block:
-        _add_blocks(rows, fields, lengths[0], places)
+class _Read:
+    """The rows of a trace as they are read; how long a block is follows when all are there."""
+
+    def __init__(self, name: str) -> None:
+        self._rows = TraceRows(name)
+        self._usual: int | None = None
+        self._places: dict[int, int] = {}
+        self._lines = array("q")
+
+    def add(self, number: int, fields: Fields) -> None:
+        """Take the row on line `number`."""
+        usual = (BAILIAN_BLOCK if "chat_id" in fields else MOONCAKE_BLOCK) if "hash_ids" in fields else 0
+        if self._usual not in (None, usual):
+            raise fields.bad("chat_id" if "chat_id" in fields else "hash_ids", "all rows of a trace are of one kind")
+        self._usual = usual
+        names = ("input_length", "output_length") if usual else ("ContextTokens", "GeneratedTokens")
+        lengths = [fields.count(name, -1, least) for name, least in zip(names, (1, 0), strict=True)]
+        for name, length in zip(names, lengths, strict=True):
+            if length > MOST_TOKENS:
+                raise fields.bad(name, f"a prompt and a reply have at most {MOST_TOKENS} tokens")
+        rows = self._rows
+        rows.tokens.append(lengths[0])
+        rows.output.append(lengths[1])
+        rows.arrival.append(_seconds(fields, usual))
+        self._lines.append(number)
+        if usual:
+            ids: object = fields.data["hash_ids"]
+            if not isinstance(ids, list) or not all(type(one) is int and one >= 0 for one in cast("list[object]", ids)):
+                raise fields.bad("hash_ids", "it is a list of block ids, whole numbers of at least 0")
+            rows.blocks.extend(self._places.setdefault(one, len(self._places)) for one in cast("list[int]", ids))
+            rows.ends.append(len(rows.blocks))
+
+    def done(self) -> TraceRows:
+        """Return all rows.
+
+        Raises:
+            BadValue: a row's blocks do not make its prompt.
+        """
+        rows = self._rows
+        if not self._usual:
+            return rows
+        counts = [end - start for start, end in zip((0, *rows.ends), rows.ends, strict=False)]
+        rows.block = block_size(rows.tokens, counts, self._usual)
+        for row, (tokens, count) in enumerate(zip(rows.tokens, counts, strict=True)):
+            if not agrees(tokens, count, rows.block):
+                ids = list(self._places)
+                mine = [ids[place] for place in rows.blocks[rows.ends[row] - count : rows.ends[row]]]
+                raise BadValue(
+                    what=f"{rows.where}, line {self._lines[row]}: hash_ids is {shown(mine)}",
+                    why=f"{count} blocks of {rows.block} tokens do not make a prompt of {tokens}; {rows.block} is the size that most rows agree on",
+                    hint="correct the value",
+                )
+        return rows
 
 
-def _add_blocks(rows: TraceRows, fields: Fields, tokens: int, places: dict[int, int]) -> None:
-    ids = fields.data["hash_ids"]
-    if not isinstance(ids, list) or not all(type(one) is int for one in cast("list[object]", ids)):
-        raise fields.bad("hash_ids", "it is a list of block ids, whole numbers")
-    count = len(cast("list[int]", ids))
-    if not (count - 1) * rows.block < tokens < (count + 1) * rows.block:
-        raise fields.bad("hash_ids", f"{count} blocks of {rows.block} tokens do not make a prompt of {tokens}")
-    rows.blocks.extend(places.setdefault(one, len(places)) for one in cast("list[int]", ids))
-    rows.ends.append(len(rows.blocks))
-
-
-def _seconds(fields: Fields, block: int) -> float:
-    if block:
-        return fields.number("timestamp") / (1000 if block == MOONCAKE_BLOCK else 1)
+def _seconds(fields: Fields, usual: int) -> float:
+    if usual:
+        return fields.number("timestamp") / (1000 if usual == MOONCAKE_BLOCK else 1)
     # seven digits of a second are one more than Python reads
     text = fields.text("TIMESTAMP")
     whole, dot, part = text.partition(".")
