@@ -5,6 +5,7 @@ Of `nodes` and `spans` the states after every request are compared (`after_reque
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import kvlab
 from kvlab.importers import import_file
-from kvlab.importers.write_ollama_log import write_ollama_log
+from kvlab.importers.write_ollama_log import ollama_log_lines, write_ollama_log
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.workloads import Request, Workload, resolve
@@ -108,3 +109,26 @@ def test_answers_are_not_written(tmp_path: Path) -> None:
     assert answer
     assert "Ishmael" not in text
     assert_frame_equal(import_file(tmp_path / "server.log").recording.requests.drop("text"), run.requests.drop("text"))
+
+
+def test_our_own_attributes_stand_after_those_of_the_format() -> None:
+    """A reader that looks up the keys it knows sees the plain log: without our attributes, and our two records, each line is one of it."""
+    run = kvlab.twin(["rotating", "kv", "recurrent"]).run(CANCELS, Policy(budget_bytes=60), progress=False)
+    told = [re.sub(r' kvlab\.\w+=("([^"\\]|\\.)*"|\S+)', "", line) for line in ollama_log_lines(run) if 'msg="kvlab ' not in line]
+    assert told == list(ollama_log_lines(run, plain=True))
+    assert told != list(ollama_log_lines(run))
+
+
+def test_two_runs_in_one_log_are_two_tries(tmp_path: Path) -> None:
+    """Numbers of nodes and snapshots begin anew with the second run; in the recording of both none is used twice."""
+    runs = [kvlab.twin(["recurrent", "kv"]).run(resolve(work), Policy(), progress=False) for work in ("chat:4", "branches:4")]
+    stop = 'time=2026-09-20T14:00:00.000Z level=INFO source=client.go:1 msg="stopping mlx runner subprocess" pid=1'
+    path = tmp_path / "server.log"
+    path.write_text("\n".join([*ollama_log_lines(runs[0]), stop, *ollama_log_lines(runs[1])]) + "\n", encoding="utf-8")
+    back = import_file(path).recording
+    names = [name for name in back.nodes.columns if name not in ("node", "parent", "request", "born", "died")]
+    at_end = back.at(closes(back)[-1]).nodes.select(names)
+    assert sorted(at_end.rows()) == sorted(runs[1].at(closes(runs[1])[-1]).nodes.select(names).rows())
+    first, second = (back.at(seq) for seq in (closes(back)[3], closes(back)[-1]))
+    assert not set(first.nodes["node"]) & set(second.nodes["node"])
+    assert not set(first.spans["snapshot"]) & set(second.spans["snapshot"])
