@@ -26,7 +26,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         "name",
         nargs="?",
         metavar="NAME",
-        help=f"an experiment (A1, A2, A3, B, D4, D7, D9), a letter for all of its experiments, an issue (17783, 17924, 18267), states, or {CONFORMANCE} "
+        help=f"an experiment (A1, A2, A3, B, C1, D4, D7, D9, E1), a letter for all of its experiments, an issue (17783, 17924, 18267), states, or {CONFORMANCE} "
         f"(default: all but {CONFORMANCE})",
     )
     parser.add_argument("--only", metavar="ROW", action="append", default=[], help=f"{CONFORMANCE}: ask only this architecture; may be repeated")

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 import kvlab
+from kvlab.diagnose.reported import reported_bytes
 from kvlab.errors import BadValue
 from kvlab.policy import Policy
 from kvlab.workloads import named
@@ -107,8 +108,8 @@ def test_the_full_size_twin_gives_the_verdict_of_the_reports(name: str, verdict:
 
 def test_a1_and_a2_grow_as_ollama_ps_printed() -> None:
     work = named("A2")
-    rows = kvlab.twin(work.shape_name).run(work, progress=False).requests
-    size = [int(value / 1e9) for value in rows["retained"]]
+    reported = reported_bytes(kvlab.twin(work.shape_name).run(work, progress=False))
+    size = [int(reported[request] / 1e9) for request in sorted(reported)]
     assert (size[0], size[14]) == (18, 23)
     assert set(size[30:]) == {26}
 

@@ -7,14 +7,15 @@ from typing import Any
 from kvlab.diagnose.peak_fit import PeakFit, fit
 from kvlab.diagnose.peak_levels import levels
 from kvlab.diagnose.peak_transients import growth, scores
+from kvlab.events import Evicted
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.studies.reproduce.models import hybrid35
 from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Aside, Made
-from kvlab.studies.reproduce.run import held, run
+from kvlab.studies.reproduce.run import held, made
 from kvlab.units import GB, GIB
-from kvlab.workloads.experiments import LADDER, experiment
+from kvlab.workloads.experiments import LADDER
 
 FITTED = 5
 """Rows on which the two constants are fitted."""
@@ -26,29 +27,55 @@ REMEDIES: dict[str, dict[str, Any]] = {
     "as v0.30.8 was": {},
     "evict at close": {"evict_at": "begin,attach,page_out,close"},
     "prune a complete miss": {"on_miss": "prune"},
-    "budget sees live buffers too": {"budget_counts": "resident"},
+    "budget on resident bytes": {"budget_counts": "resident"},
     "budget of 2 GiB": {"budget_bytes": "2GiB"},
     "captures copied (what was done)": {"capture_as": "compact"},
 }
 """What the thread discussed, as choices on top of v0.30.8."""
 
+WHY = {
+    "as v0.30.8 was": "what snapshots count stays below 8 GiB, so nothing is evicted",
+    "evict at close": "the same: a budget that is not full evicts at no moment",
+    "prune a complete miss": "each branch goes at its request's end, with what it pins",
+    "budget on resident bytes": "what is pinned counts, so old branches go; the last prompt's own captures are protected",
+    "budget of 2 GiB": "as above, but later; what merges consume waits for a sweep",
+    "captures copied (what was done)": "nothing is pinned; the budget is not full",
+}
+"""Why each does what it does."""
+
+MACHINE = 64 * GIB
+"""Bytes of the report's machine."""
+
 
 def make(published: Published) -> Made:
     """Predict the peaks, and compare the remedies on the same ladder."""
     peaks = [published.value(f"peak_{tokens}") * GIB for tokens in LADDER]
-    before = run(hybrid35(), experiment("B"), Policy.ollama("0.30.8"))
+    before = made("B")
     known = fit(_levels(before)[: len(LADDER)], LADDER, peaks, FITTED)
     predicted = [known.peak(level, tokens) / GIB for level, tokens in zip(_levels(before), LADDER, strict=False)]
     figures: dict[str, float | None] = {f"peak_{tokens}": peak for tokens, peak in zip(LADDER, predicted, strict=True)}
     kept = [(one + known.base) / GB for one in held(before)]
-    figures |= {
-        "flat_0_30_7": held(run(hybrid35(), experiment("B"), Policy.ollama("0.30.7")))[-1] / GB,
-        "rss_fresh": (hybrid35().weights_bytes + known.base) / GB,
-        "rss_after_64k": kept[5],
-        "rss_b2": known.peak(_levels(before)[7], LADDER[-1]) / GB,
-        "rss_idle": kept[7],
+    owners = {
+        "fresh": (hybrid35().weights_bytes + known.base) / GB,
+        "after_64k": kept[5],
+        "b2": known.peak(_levels(before)[7], LADDER[-1]) / GB,
+        "idle": kept[7],
+        "0_30_7": held(made("B:0.30.7"))[-1] / GB,
     }
-    return Made(figures, (_constants(known), _residuals(known, peaks), _without(peaks), _remedies(known)))
+    figures |= {f"rss_{state}": ours for state, ours in owners.items() if state != "0_30_7"} | {"flat_0_30_7": owners["0_30_7"]}
+    figures |= {f"swap_{state}": max(0.0, ours - MACHINE / GB) for state, ours in owners.items()}
+    return Made(figures | _work(before), (_constants(known), _residuals(known, peaks), _without(peaks), _remedies(known)))
+
+
+def _work(before: Recording) -> dict[str, float]:
+    """Return by how many percent the 131,072-token prompts evaluate, and attend to, more tokens than the same prompt on a fresh server."""
+    (fresh,) = made("B2").requests.iter_rows(named=True)
+    in_ladder, alone = (before.requests.row(place, named=True) for place in (6, 7))
+    return {
+        "ttft_in_ladder": 100 * (in_ladder["left"] / fresh["left"] - 1),
+        "ttft_alone": 100 * (alone["left"] / fresh["left"] - 1),
+        "decode_alone": 100 * (alone["tokens"] / fresh["tokens"] - 1),
+    }
 
 
 def _levels(recording: Recording) -> list[int]:
@@ -76,9 +103,9 @@ def _residuals(known: PeakFit, peaks: list[float]) -> Aside:
 
 
 def _without(peaks: list[float]) -> Aside:
-    copied = run(hybrid35(), experiment("B"), Policy.ollama("0.30.8").replace(capture_as="compact"))
+    copied = made("B", capture_as="compact")
     others = {
-        "what v0.30.8 pins": _levels(run(hybrid35(), experiment("B"), Policy.ollama("0.30.8"))),
+        "what v0.30.8 pins": _levels(made("B")),
         "the same, nothing pinned": _levels(copied),
         "a straight line, no rules": [0] * len(peaks),
     }
@@ -93,12 +120,11 @@ def _without(peaks: list[float]) -> Aside:
 def _remedies(known: PeakFit) -> Aside:
     rows: list[tuple[object, ...]] = []
     for name, choices in REMEDIES.items():
-        recording = run(hybrid35(), experiment("B"), Policy.ollama("0.30.8").replace(**choices))
+        recording = made("B", **choices)
         last = recording.requests.row(-1, named=True)
         peak = [known.peak(_levels(recording)[place], LADDER[-1]) / GIB for place in (6, 7)]
-        paged_out = last["counted"] - (last["live"] if recording.manifest.policy["budget_counts"] == "resident" else 0)
-        sizes = (*peak, last["retained"] / GIB, paged_out / GIB, (last["snapshots"] - paged_out) / GIB)
-        rows.append((name, *(f"{one:.2f}" for one in sizes), last["nodes"]))
-    columns = ("remedy", "peak of 131,072", "peak of one more", "held idle", "paged out", "pinned", "nodes")
-    title = "remedies that were discussed, on the same ladder, GiB (a small budget takes a long branch node by node: what its merges consume waits for a sweep)"
-    return Aside(title, columns, tuple(rows))
+        sizes = (*peak, last["retained"] / GIB, last["paged_out"] / GIB, (last["snapshots"] - last["paged_out"]) / GIB)
+        evicted = recording.events.filter(kind=Evicted.kind).height
+        rows.append((name, *(f"{one:.2f}" for one in sizes), last["nodes"], evicted, WHY[name]))
+    columns = ("remedy", "peak of 131,072", "peak of one more", "held idle", "paged out", "pinned", "nodes", "evicted", "why")
+    return Aside("remedies that were discussed, on the same ladder, GiB", columns, tuple(rows))

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from kvlab.diagnose.peak_levels import Level, levels
-from kvlab.policy import Policy
-from kvlab.studies.reproduce import scenes
-from kvlab.studies.reproduce.models import hybrid27
 from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Aside, Made
-from kvlab.studies.reproduce.run import run
+from kvlab.studies.reproduce.run import made
 from kvlab.units import GB
 
-VERSION = "0.33.0"
-"""The rules around the change: the last release with sweeps."""
+ARMS = {"sweep": "D7:before", "scopes": "D7"}
+"""The experiment's arms: the rules around the change are those of the last release with sweeps."""
 
 
 def make(published: Published) -> Made:
     """Run the two prompts in both arms."""
     del published
-    arms = {name: _levels(name) for name in ("sweep", "scopes")}
-    sweep, scopes = (arms[name][1] for name in ("sweep", "scopes"))
+    arms = {name: _levels(name) for name in ARMS}
+    sweep, scopes = (arms[name][1] for name in ARMS)
     figures = {
         "ratio": sweep.total / scopes.total,
         "peak_sweep": sweep.total / GB,
@@ -36,5 +33,4 @@ def make(published: Published) -> Made:
 
 
 def _levels(lifetimes: str) -> list[Level]:
-    policy = Policy.ollama(VERSION).replace(lifetimes=lifetimes)
-    return [one for one in levels(run(hybrid27(), scenes.cold((scenes.LONG, scenes.LONG)), policy)) if one.request]
+    return [one for one in levels(made(ARMS[lifetimes])) if one.request]

@@ -1,12 +1,10 @@
-"""The models of the published experiments: the shipped shapes (which say what of them is a fact and what a guess), with the weights of each report."""
+"""The models of the published experiments: the shipped shapes, weights included, which say what of them is a fact and what a guess."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kvlab.lab.shapes import read_shape
 from kvlab.shape import Shape
-from kvlab.units import GIB
+from kvlab.workloads.experiments import HYBRID_27B, HYBRID_35B, SLIDING_31B
 
 BF16 = 2
 DELTA_HEAD = 128
@@ -17,21 +15,18 @@ KEY_HEADS = 16
 
 
 def hybrid27() -> Shape:
-    """qwen3.8:27b as shipped: gated delta, full attention, a draft layer.
-
-    Weights of 16.94 GiB: what the 50-turn table leaves for them; the report on the pool prints 16.9.
-    """
-    return replace(read_shape("qwen3.8-27b"), weights_bytes=round(16.94 * GIB))
+    """qwen3.8:27b as shipped: gated delta, full attention, a draft layer; its weights are what the 50-turn table leaves for them."""
+    return read_shape(HYBRID_27B)
 
 
 def hybrid35() -> Shape:
-    """qwen3.6:35b as shipped. Weights of 20.5 GiB: resident bytes before the first request (#17924)."""
-    return replace(read_shape("qwen3.6-35b-a3b"), weights_bytes=round(20.5 * GIB))
+    """qwen3.6:35b as shipped; its weights are the resident bytes before the first request (#17924)."""
+    return read_shape(HYBRID_35B)
 
 
 def sliding31() -> Shape:
-    """gemma4:31b as shipped: sliding windows and full attention. Weights of 16.96 GiB, as the log of #17783 says."""
-    return replace(read_shape("gemma4-31b"), weights_bytes=round(16.96 * GIB))
+    """gemma4:31b as shipped: sliding windows and full attention; its weights as the log of #17783 says."""
+    return read_shape(SLIDING_31B)
 
 
 def sliding26() -> Shape:

@@ -28,6 +28,8 @@ class Figure:
         low: The figure, or the lower end of a published range.
         high: The figure, or the upper end.
         unit: Its unit; "" for a count.
+        compared: Which of our figures stands beside it: `reported` (weights + live + paged out + pool, a shared state once: what `ollama ps` shows), `retained`
+            (what all owners keep alive, with what is pinned), `level` (the highest sum of all owners in a request) and others by their names.
         expected: The verdict it has to get.
         decimals: Decimals its source prints.
         cut: The source cuts decimals off instead of rounding (`ollama ps` from 10 GB up).
@@ -42,6 +44,7 @@ class Figure:
     low: float
     high: float
     unit: str
+    compared: str
     expected: str
     decimals: int = 0
     cut: bool = False
@@ -119,7 +122,8 @@ def _figure(held: dict[str, Any]) -> Figure:
         rest["tolerance"] = abs(high) * rest["tolerance_percent"] / 100
     made = Figure(low=float(low), high=float(high), **rest)
     has_tolerance = made.tolerance is not None and bool(made.reason)
-    if made.expected not in VERDICTS or has_tolerance != (made.expected == "within") or (made.expected == "unexplained" and not made.note):
-        msg = f"figure {made.id}: what is expected within a tolerance gives it and its reason, what is unexplained says what was tried"
+    says_what_was_tried = made.expected != "unexplained" or "ried" in made.note
+    if not made.compared or made.expected not in VERDICTS or has_tolerance != (made.expected == "within") or not says_what_was_tried:
+        msg = f"figure {made.id}: it says what it is compared with; within a tolerance, that and its reason; unexplained, what was tried"
         raise ValueError(msg)
     return made

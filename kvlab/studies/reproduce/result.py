@@ -12,6 +12,8 @@ from kvlab.studies.reproduce.row import Row, judge
 from kvlab.views import text_table
 
 WIDTH = 150
+WORDS = ("meaning", "why")
+"""Columns of tables beside the rows that hold sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ class Aside:
     rows: tuple[tuple[object, ...], ...]
 
     def __str__(self) -> str:
-        return f"{self.title}\n{textwrap.indent(text_table.columns(self.columns, self.rows), '  ')}"
+        left = (0, *(place for place, name in enumerate(self.columns) if name in WORDS))
+        return f"{self.title}\n{textwrap.indent(text_table.columns(self.columns, self.rows, left=left), '  ')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +92,10 @@ class Reproduction:
 
 def _part_text(part: Part) -> str:
     published = part.published
-    cells = [(row.figure.figure, row.figure.text, _ours(row), _difference(row), row.verdict) for row in part.rows]
+    cells = [(row.figure.figure, row.figure.text, _ours(row), row.figure.compared, _difference(row), row.verdict) for row in part.rows]
     told = [
         f"{published.name} ({published.source}): {published.about}",
-        textwrap.indent(text_table.columns(("figure", "published", "ours", "difference", "verdict"), cells, left=(0, 4)), "  "),
+        textwrap.indent(text_table.columns(("figure", "published", "ours", "of ours", "difference", "verdict"), cells, left=(0, 3, 5)), "  "),
     ]
     told += _lines("tolerance", part.rows, [f"{row.figure.margin}: {row.figure.reason}" if row.figure.margin else "" for row in part.rows])
     told += _lines("note", part.rows, [row.figure.note for row in part.rows])
@@ -117,7 +120,8 @@ def _ours(row: Row) -> str | None:
     if row.ours is None:
         return None
     decimals = row.figure.decimals + (0 if row.verdict == "exact" else 1) if not row.figure.cut else 2
-    return f"{row.ours:.{decimals}f} {row.figure.unit}".rstrip()
+    text = f"{row.ours:.{decimals}f}"
+    return f"{text.removeprefix('-') if float(text) == 0 else text} {row.figure.unit}".rstrip()
 
 
 def _difference(row: Row) -> str | None:

@@ -49,6 +49,7 @@ class Row:
             "id": figure.id,
             "figure": figure.figure,
             "unit": figure.unit,
+            "compared": figure.compared,
             "published": figure.low if figure.low == figure.high else [figure.low, figure.high],
             "ours": self.ours,
             "difference": self.difference,

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kvlab.diagnose.reported import reported_bytes
 from kvlab.lab import Twin
+from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import Shape
-from kvlab.workloads import Workload
+from kvlab.workloads import Workload, named
 
 
 def run(shape: Shape, workload: Workload, policy: Policy) -> Recording:
     """Run `workload` on the twin of `shape` under `policy`, without a bar."""
     return Twin(shape).run(workload, policy=policy, progress=False)
+
+
+def made(name: str, **choices: Any) -> Recording:
+    """Run a named experiment (`A1`, `B:0.30.7`) as `kvlab twin` does: on its own shape, under its own policy, with single `choices` on top."""
+    workload = named(name)
+    return run(read_shape(workload.shape_name), workload, Policy().amended(workload.policy).replace(**choices))
 
 
 def sizes(recording: Recording) -> list[int]:

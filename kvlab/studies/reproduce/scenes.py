@@ -25,8 +25,6 @@ AGENT_CALLS = 9
 SHORT_PROMPT = 1_300
 """Tokens of a short prompt of #17924, fitted to its rate: the report does not say."""
 
-LONG = 84_000
-
 
 def agent_then_single(singles: int = 15, tool_result: int = TOOL_RESULT) -> Workload:
     """Return an agent session behind system prompt and tools, then `singles` requests that share only these."""
@@ -39,12 +37,6 @@ def agent_then_single(singles: int = 15, tool_result: int = TOOL_RESULT) -> Work
 def chat(turns: int) -> Workload:
     """Return the conversation of D4 with another number of turns."""
     return Workload("chat", requests_of("chat", chat_rows(turns)))
-
-
-def cold(lengths: tuple[int, ...]) -> Workload:
-    """Return prompts that share nothing."""
-    fresh = Fresh()
-    return Workload("cold", tuple(_request(fresh.take(tokens), 16) for tokens in lengths))
 
 
 def short_prompts(count: int) -> Workload:

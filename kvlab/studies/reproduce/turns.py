@@ -7,26 +7,25 @@ from kvlab.studies.reproduce import scenes
 from kvlab.studies.reproduce.models import hybrid27, sliding31
 from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Made
-from kvlab.studies.reproduce.run import run, sizes
+from kvlab.studies.reproduce.run import made, run, sizes
 from kvlab.units import GB, GIB, MIB
-from kvlab.workloads.experiments import experiment
 
 TURNS = (11, 21, 31, 41, 50)
-ARMS = {"before": "active_path", "after": "frontier_and_branches"}
+ARMS = {"before": "D4:before", "after": "D4"}
 GEMMA_TURNS = 63
 
 
 def table(published: Published) -> Made:
     """D4: both arms of the table, and gemma4's growth per turn."""
     del published
-    figures: dict[str, float | None] = {}
-    for arm, protect in ARMS.items():
-        recording = run(hybrid27(), experiment("D4"), Policy(protect=protect))
+    figures: dict[str, float | None] = {"weights": hybrid27().weights_bytes / GIB}
+    for arm, name in ARMS.items():
+        recording = made(name)
         after = sizes(recording)
         for turn in TURNS:
             row = recording.requests.row(turn - 1, named=True)
             figures |= {
-                f"{arm}_{turn}_paged_out": row["counted"] / GIB,
+                f"{arm}_{turn}_paged_out": row["paged_out"] / GIB,
                 f"{arm}_{turn}_nodes": row["nodes"],
                 f"{arm}_{turn}_reported": after[turn - 1] / GIB,
             }

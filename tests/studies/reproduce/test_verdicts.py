@@ -19,7 +19,7 @@ from kvlab.studies.reproduce.row import judge
 
 def figure(**choices: Any) -> Figure:
     given: dict[str, Any] = {"low": 25.0, "high": 25.0, "expected": "exact", "decimals": 1} | choices
-    return Figure(id="f", figure="a figure", unit="GiB", **given)
+    return Figure(id="f", figure="a figure", unit="GiB", compared="reported", **given)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,8 @@ def test_an_unknown_name_lists_those_there_are(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("a", ("A1", "A2", "A3")), ("d4", ("D4",)), ("#18267", ("18267",)), ("b", ("B",)), (None, tuple(reproduce.MAKERS))]
+    ("name", "found"),
+    [("a", ("A1", "A2", "A3")), ("d4", ("D4",)), ("#18267", ("18267",)), ("b", ("B",)), ("C", ("C1",)), ("e", ("E1",)), (None, tuple(reproduce.MAKERS))],
 )
 def test_names(name: str | None, found: tuple[str, ...]) -> None:
     assert reproduce.wanted(name) == found
@@ -88,11 +89,14 @@ def test_the_command_refuses_what_belongs_to_conformance(capsys: pytest.CaptureF
         "[]",
         "no json",
         {"value": 1},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "within"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "exact", "tolerance": 1, "reason": "r"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "unexplained"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "perhaps"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "exact", "colour": "red"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "within"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "exact", "tolerance": 1, "reason": "r"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "unexplained"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "unexplained", "note": "the twin cannot"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "perhaps"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "exact", "colour": "red"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "", "expected": "exact"},
+        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "exact"},
     ],
 )
 def test_a_damaged_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: Any) -> None:
