@@ -15,7 +15,7 @@ def workload(parser: argparse.ArgumentParser) -> None:
         "workload",
         metavar="WORKLOAD",
         help="a name such as unrelated:15 (the same as unrelated), chat:8, agent or ladder:1024..131072, an experiment such as A1 or D4:before, "
-        "a case file (.json), or a trace (.jsonl of block ids, .csv of arrivals and lengths)",
+        "a case file (.json), or a trace (.jsonl of block ids, .csv of arrivals and lengths, packed or not)",
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
 from kvlab.cli.expected import nothing_judged
 from kvlab.cli.policy_choice import chosen_policy, workload_choices
-from kvlab.cli.scale import add_scale, fit_words, scale_of
+from kvlab.cli.scale import add_scale, fit_words, scale_of, time_words
 from kvlab.cli.twin_choice import USUAL
 from kvlab.workloads import resolve
 
@@ -28,7 +29,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="smollm2 (the default), tiny-hybrid or tiny-sliding (the default of experiments on such models), gemma3-270m, a local folder or an mlx-lm id",
     )
-    add_scale(parser, "without it, the largest half, quarter, ... that the model can hold and run in a minute or two")
+    add_scale(parser, "without it, the largest half, quarter, ... that the model can hold and run in a minute or two; a longer run is told before it starts")
     parser.add_argument("--accept-licence", action="store_true", help="accept the licence of an opt-in model")
     arguments.policy(parser)
     arguments.out(parser)
@@ -50,8 +51,10 @@ def run(args: Arguments) -> int:
     fit = fitted(lab, args.workload, scale)
     workload = fit.workload
     policy = chosen_policy(lab.policy, workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
-    if not args.json and fit.share is not None:
+    if not args.json and (fit.share is not None or fit.of):
         print(fit_words(fit, policy))
+    if long := time_words(fit):
+        print(long, file=sys.stderr, flush=True)
     progress = arguments.shows_progress(args)
     recording = lab.run(workload, policy, store_text=args.store_text, out=args.out, progress=progress, call_sites=args.call_sites)
     left = nothing_judged("a real model is not the one that the case describes") if workload.expected else None

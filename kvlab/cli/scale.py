@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from kvlab.lab.fitting import Fitted
 
 LARGEST_SCALE = 16.0
+LONG_S = 300.0
+"""Seconds that a real run may take before it says so."""
 
 
 def add_scale(parser: argparse.ArgumentParser, usual: str) -> None:
@@ -21,14 +23,32 @@ def add_scale(parser: argparse.ArgumentParser, usual: str) -> None:
     parser.add_argument(
         "--scale",
         metavar="F",
-        help=f"experiments and cases: counts of tokens times F, such as 1/8, and a budget that fills as it does at full size; {usual}",
+        help=f"experiments and cases: counts of tokens times F, such as 1/8, and a budget that fills as it does at full size; "
+        f"a trace: the first of its requests, a share F of them; {usual}",
     )
 
 
 def fit_words(fit: Fitted, policy: Policy) -> str:
     """Return in a line how a workload was fitted to its model."""
-    cut = "its published token counts" if fit.scale == 1 else f"its token counts times {fit.scale:g}"
-    return f"{fit.workload.name} with {cut}, a budget of {binary(policy.budget_bytes)}: {fit.share:.0%} of what its requests leave behind, as at full size\n"
+    if fit.of:
+        cut = f"the first {len(fit.workload):,} of its {fit.of:,} requests" if len(fit.workload) < fit.of else f"all of its {fit.of:,} requests"
+    else:
+        cut = "its published token counts" if fit.scale == 1 else f"its token counts times {fit.scale:g}"
+    share = "" if fit.share is None else f": {fit.share:.0%} of what its requests leave behind, as at full size"
+    return f"{fit.workload.name} with {cut}, a budget of {binary(policy.budget_bytes)}{share}\n"
+
+
+def time_words(fit: Fitted) -> str:
+    """Return in a line how long a real run takes, when that is longer than a minute or two; else ""."""
+    from kvlab.lab.fitting import NEW_TOKEN
+
+    if fit.seconds <= LONG_S:
+        return ""
+    hours = fit.seconds / 3600
+    about = f"{hours:,.0f} hours" if hours >= 2 else f"{fit.seconds / 60:.0f} minutes"
+    requests = "1 request" if len(fit.workload) == 1 else f"{len(fit.workload):,} requests"
+    words = f"{requests} take about {about} on two cores: {fit.cost:,} tokens to evaluate, a new token counted as {NEW_TOKEN}"
+    return f"kvlab: {words}; Ctrl-C stops it, a smaller --scale takes less, kvlab twin takes seconds"
 
 
 def scale_of(text: str | None) -> float | None:

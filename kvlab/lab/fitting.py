@@ -3,6 +3,9 @@
 The rule: the budget stays the same share of what all requests would leave behind if nothing were evicted. Both amounts come from twins:
 of the large shape at full size, and of the small model at the smaller scale. So what filled the budget after 28 requests still does,
 and what never filled it still does not.
+
+A trace keeps the lengths of its prompts, which are what it is about: of it the first requests are taken, half, a quarter, … of them, and
+the budget is compared on these.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from kvlab.errors import BadValue
 from kvlab.lab.shapes import open_twin
 from kvlab.lab.source import Source
 from kvlab.lab.twin import Twin
@@ -18,11 +22,13 @@ from kvlab.recording.extremes import largest
 from kvlab.shape import Shape
 from kvlab.units import LARGEST
 from kvlab.workloads import Request, Workload, resolve
+from kvlab.workloads.blocks import TraceRequests
 from kvlab.workloads.text_tokens import request_tokens, word_tokens
 
 MOST_EVALUATED = 9_000
 """Prompt tokens that a fitted run may have to evaluate, a new token counted as `NEW_TOKEN` of them: under two minutes on two cores."""
 
+MOST_SECONDS = 120
 NEW_TOKEN = 16
 SMALLEST = 2.0**-12
 SAMPLE = 1000
@@ -38,11 +44,20 @@ class Fitted:
         workload: Its requests and policy.
         scale: What counts of tokens were multiplied by.
         share: Its budget as a share of what its requests leave behind unless evicted; None when the budget was not fitted.
+        cost: Tokens to evaluate, a new token counted as `NEW_TOKEN` of them; 0 when it was not asked.
+        of: Requests of the trace that they are the first of; 0 when the workload is whole.
     """
 
     workload: Workload
     scale: float
     share: float | None
+    cost: int = 0
+    of: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """About how long a real run takes at most on two cores."""
+        return MOST_SECONDS * self.cost / MOST_EVALUATED
 
 
 def fitted(lab: Source, text: str, scale: float | None = None) -> Fitted:
@@ -55,16 +70,42 @@ def fitted(lab: Source, text: str, scale: float | None = None) -> Fitted:
     large = open_twin(whole.shape_name).shape if whole.shape_name else whole.shape
     if large is None:
         return Fitted(whole if scale is None else resolve(text, scale), 1.0 if scale is None else scale, None)
-    work, scale, left_behind = _scaled(lab, text, whole, scale)
+    total = len(whole) if isinstance(whole.requests, TraceRequests) else 0
+    if total:
+        whole = _first(lab, whole, scale)
+        work, scale, kept = whole, len(whole) / total, _kept_by(lab, whole)
+    else:
+        work, scale, kept = _scaled(lab, text, whole, scale)
     policy = Policy().amended(whole.policy)
     asked = _kept(dataclasses.replace(large, context=0), whole.requests, policy).counted
-    if not asked or not left_behind:
-        return Fitted(work, scale, None)
-    budget = max(1, round(policy.budget_bytes * left_behind / asked))
-    return Fitted(dataclasses.replace(work, policy=work.policy | {"budget_bytes": budget}), scale, policy.budget_bytes / asked)
+    if not asked or not kept.counted:
+        return Fitted(work, scale, None, kept.cost, total)
+    budget = max(1, round(policy.budget_bytes * kept.counted / asked))
+    return Fitted(dataclasses.replace(work, policy=work.policy | {"budget_bytes": budget}), scale, policy.budget_bytes / asked, kept.cost, total)
 
 
-def _scaled(lab: Source, text: str, whole: Workload, scale: float | None) -> tuple[Workload, float, int]:
+def _first(lab: Source, trace: Workload, scale: float | None) -> Workload:
+    """Return a trace's first requests: the share `scale` of them, else the largest half, quarter, … that is evaluated in time even if nothing is reused."""
+    if scale is not None and scale > 1:
+        raise BadValue(
+            what=f"{trace.name} cannot be scaled by {scale:g}",
+            why="of a trace the first requests are taken, such a share of them, and it has no more than all",
+            hint="write for example --scale 1/8",
+        )
+    count = max(1, round(len(trace) * (1.0 if scale is None else scale)))
+    if scale is None:
+        room, cost, fits = lab.shape.context or LARGEST, 0, 0
+        for request in trace.requests:
+            cost += len(request.tokens) + NEW_TOKEN * request.limit
+            if cost > MOST_EVALUATED or len(request.tokens) + request.limit > room:
+                break
+            fits += 1
+        while count > max(1, fits):
+            count = (count + 1) // 2
+    return dataclasses.replace(trace, requests=trace.requests[:count])
+
+
+def _scaled(lab: Source, text: str, whole: Workload, scale: float | None) -> tuple[Workload, float, _Kept]:
     work, now = (whole, 1.0) if scale is None else (resolve(text, scale), scale)
     room = lab.shape.context or LARGEST
     ratio = _tokens_a_word(lab, whole)
@@ -72,9 +113,9 @@ def _scaled(lab: Source, text: str, whole: Workload, scale: float | None) -> tup
         smaller = work if scale is not None or now <= SMALLEST else resolve(text, now / 2)
         is_smallest = list(smaller.requests) == list(work.requests)
         if is_smallest or max(_words(request, ratio) for request in work.requests) <= room:
-            kept = _kept(dataclasses.replace(lab.shape, context=0), _in_tokens(work.requests, lab.encode), lab.usual_policy.amended(work.policy))
+            kept = _kept_by(lab, work)
             if is_smallest or (kept.cost <= MOST_EVALUATED and kept.longest <= room):
-                return work, now, kept.counted
+                return work, now, kept
         work, now = smaller, now / 2
 
 
@@ -94,6 +135,10 @@ class _Kept:
     cost: int
     longest: int
     counted: int
+
+
+def _kept_by(lab: Source, work: Workload) -> _Kept:
+    return _kept(dataclasses.replace(lab.shape, context=0), _in_tokens(work.requests, lab.encode), lab.usual_policy.amended(work.policy))
 
 
 def _kept(shape: Shape, requests: Sequence[Request], policy: Policy) -> _Kept:
