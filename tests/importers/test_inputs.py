@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from polars.testing import assert_frame_equal
 
+from kvlab import packed
 from kvlab.errors import UnreadableInput
-from kvlab.importers import Imported, import_file, inputs
+from kvlab.importers import Imported, import_file
 from kvlab.studies.synthetic_log import write_log
 from tests.importers.read import FIXTURES
 
@@ -117,8 +118,8 @@ def test_a_bomb_is_refused_and_takes_little(tmp_path: Path, monkeypatch: pytest.
         file.write(LOG.read_bytes())
         for _ in range(96):
             file.write(b"\n" * 500_000 + b" " * 500_000)
-    monkeypatch.setattr(inputs, "AT_WILL", 1 << 24)
-    assert path.stat().st_size * inputs.MOST_RATIO < 90_000_000
+    monkeypatch.setattr(packed, "AT_WILL", 1 << 24)
+    assert path.stat().st_size * packed.MOST_RATIO < 90_000_000
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UnreadableInput, match="unpacks to more than"):
         import_file(path)
