@@ -95,3 +95,10 @@ def test_bytes_that_do_not_bear_a_room_out_leave_it_unknown() -> None:
     buffers = Buffers(SLIDING.to_dict(), {})
     buffers.take(BytesRead(seq=0, phase="close", live_logical=192, live=1001))
     assert [(group, offset, room) for _, group, offset, room in buffers.rows] == [(0, 1, -1), (1, 1, -1), (2, 1, -1)]
+
+
+def test_layers_without_a_price_have_no_room_that_bytes_could_tell() -> None:
+    free = Shape(name="free", groups=(LayerGroup(kind="kv", layers=(0,)), LayerGroup(kind="rotating", layers=(1,), window=8)))
+    buffers = Buffers(free.to_dict(), {})
+    buffers.take(BytesRead(seq=0, phase="close", live_logical=64, live=64))
+    assert {room for *_, room in buffers.rows} == {-1}

@@ -38,7 +38,7 @@ class Buffers:
     def __init__(self, shape: Mapping[str, Any], policy: Mapping[str, Any]) -> None:
         self.rows: list[tuple[int, int, int, int]] = []
         self._groups = Shape.from_dict(dict(shape)).groups if shape else ()
-        full = [group for group in self._groups if group.kind in KV_KINDS]
+        full = [group for group in self._groups if group.kind in KV_KINDS and group.bytes_per_token]
         self._full = SpanKVStore(LayerGroup("kv", (), sum(group.bytes_per_token for group in full), growth_step=full[0].growth_step)) if full else None
         self._windows = {place: _window(group) for place, group in enumerate(self._groups) if group.window}
         self._states = sum(group.state_bytes for group in self._groups if group.kind == "recurrent")
