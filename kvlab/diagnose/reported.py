@@ -2,7 +2,8 @@
 
 A whole state (recurrent, sliding window) that was snapshotted when a request closed is the live one itself: its arrays are never written
 again, so the snapshot keeps a handle and no copy. It counts for the budget and is allocated once. Two published figures agree only so:
-weights of 16.9 GiB (the pool's report) and 16.99 to 17.04 GiB of weights and live buffers (the 50-turn table), with 0.14 GiB a state.
+weights of 16.9 GiB (the pool's report) and 16.98 to 17.06 GiB of weights and live buffers (the 50-turn table), with 0.14 GiB a state.
+What views pin beyond what they count is not in this sum: `retained` has it, and under `capture_as=view` a server would list that.
 Source: public facts on Ollama's MLX runner, its `ps` and its printing of bytes (`data/SOURCES.md`).
 """
 
