@@ -77,24 +77,35 @@ def find_shape(name: str | Path) -> SourcedShape:
 
 def _read(path: Path) -> SourcedShape:
     try:
-        data: object = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size else None
+        data: object = json.loads(path.read_text(encoding="utf-8-sig")) if path.stat().st_size else None
     except (OSError, ValueError, RecursionError) as error:
         why = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         raise UnreadableInput(what=f"{path} cannot be read", why=why, hint="give a model's config.json, or a shape's .json file") from None
     if not isinstance(data, dict):
         raise UnreadableInput(what=f"{path} holds no object", why="a config or a shape is an object with named values", hint="give a model's config.json")
     fields = cast("dict[str, Any]", data)
+    _require_no_case(path, fields)
     return _shape(path, fields) if "groups" in fields else shape_from_config(path)
 
 
 def shape_of_fields(fields: dict[str, Any], where: str) -> SourcedShape:
     """Return the shape of a config's fields, or of a shape's own, that came from the file `where`; errors as in `open_twin`."""
+    _require_no_case(where, fields)
     if "groups" in fields:
         return _shape(where, fields)
     stem = Path(where).stem
     # most files of models are called config.json, which says nothing
     name = stem if Path(where).suffix == ".json" and stem != "config" else str(fields.get("model_type", where))
     return shape_from_config(fields, name=name, where=where)
+
+
+def _require_no_case(path: Path | str, fields: dict[str, Any]) -> None:
+    if isinstance(fields.get("workload"), list):
+        raise BadValue(
+            what=f"{path} is a case, not a shape",
+            why="it has a workload: requests, with the layers that it is about",
+            hint=f"run it: kvlab twin {path}; a shape is a model's config.json, its folder, or a shape's own file",
+        )
 
 
 def _shape(path: Path | str, data: dict[str, Any]) -> SourcedShape:

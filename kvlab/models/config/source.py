@@ -56,7 +56,7 @@ def read_config(path: Path) -> Config:
                 why=f"a config of more than {MOST_BYTES} bytes is not read",
                 hint="give a model's config.json",
             )
-        data: object = json.loads(file.read_text(encoding="utf-8"))
+        data: object = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         why = "a model's folder has one" if path.is_dir() else (error.strerror or str(error))
         raise UnreadableInput(what=f"{file} cannot be read", why=why, hint="give a config.json, or a folder that holds one") from None

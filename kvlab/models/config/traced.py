@@ -12,6 +12,8 @@ from kvlab.models.config.limits import require_sane
 from kvlab.models.config.net import USUAL_TYPE, assumed, lazy_net, number_type, same_random_state, told
 from kvlab.models.config.provenance import FACT, GUESS, Provenance, SourcedShape
 from kvlab.models.config.source import Config, read_config
+from kvlab.models.config.told_lists import context_of, require_known
+from kvlab.models.config.weight_headers import require_whole
 from kvlab.shape import LayerGroup, Shape
 
 if TYPE_CHECKING:
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 
 MOST_WEIGHTS = 2**50
 """Weights of more bytes (1 PiB) are no model."""
-
-CONTEXT_FIELDS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx", "model_max_length")
 
 
 def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str | None = None, where: str = "", *, as_run: bool = False) -> SourcedShape:
@@ -41,11 +41,13 @@ def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str 
         NotAvailable: a layer's cache is of a class that kvlab has no rules for.
     """
     config = Config(where=where or name or "config", data=source) if isinstance(source, dict) else read_config(source)
+    require_known(config)
     require_sane(config)
     found = number_type(config)
     files = weights_told.weight_files(config) if dtype is None else []
     with same_random_state():
         if files:
+            require_whole(files)
             net = weights_told.net_of_files(config)
             weights = weights_told.told_by_files(net, files)
         else:
@@ -119,11 +121,8 @@ def _told_layers(config: Config) -> int:
 
 
 def _context(config: Config) -> tuple[int, Provenance]:
-    for field in CONTEXT_FIELDS:
-        value = config.text.get(field)
-        if isinstance(value, int) and 0 < value < 2**40:
-            return value, Provenance(FACT, f"{field} of the config")
-    return 0, Provenance(GUESS, "not told")
+    field, tokens = context_of(config)
+    return tokens, Provenance(FACT, f"{field} of the config") if field else Provenance(GUESS, "not told")
 
 
 def _name(config: Config) -> str:
