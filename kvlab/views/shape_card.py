@@ -6,6 +6,8 @@ from html import escape
 
 from kvlab.lab import Twin
 from kvlab.lab.outlook import Outlook
+from kvlab.models.config.packing import UNPACKED
+from kvlab.models.config.provenance import Provenance
 from kvlab.recording.policy_words import policy_words
 from kvlab.shape import LayerGroup, Shape
 from kvlab.units import binary
@@ -50,12 +52,16 @@ def facts(twin: Twin) -> list[tuple[str, str]]:
     ahead = ", a draft head that looks 1 token ahead" if shape.look_ahead else ""
     return [
         ("weights", f"{binary(shape.weights_bytes)}{context}{ahead}"),
-        ("a token", f"{binary(_kept_by_token(twin))} in every layer that keeps a slot a token"),
+        ("a token", _a_token(_kept_by_token(twin))),
         ("a checkpoint", _checkpoint(shape)),
         ("policy", policy_words(twin.policy.to_dict())),
         ("a request", f"{seen.prompt} tokens asked, {seen.reply} replied, nothing shared but a template: {_adds(seen)}"),
-        ("the budget", _when_full(seen, shape.weights_bytes)),
+        ("the budget", _when_full(seen, shape.weights_bytes, twin.provenance.get("weights_bytes"))),
     ]
+
+
+def _a_token(kept: int) -> str:
+    return f"{binary(kept)} in every layer that keeps a slot a token" if kept else "nothing that stays: no layer keeps a slot for every token"
 
 
 def _checkpoint(shape: Shape) -> str:
@@ -70,11 +76,12 @@ def _adds(seen: Outlook) -> str:
     return f"{nodes}, {binary(seen.growth)} counted" if seen.growth > 0 else f"{nodes}, no bytes that stay"
 
 
-def _when_full(seen: Outlook, weights: int) -> str:
+def _when_full(seen: Outlook, weights: int, told: Provenance | None) -> str:
     if seen.full_at is None:
         return f"{binary(seen.budget)} does not fill with such requests"
+    unpacked = f" {UNPACKED}" if told is not None and UNPACKED in told.source else ""
     flat = binary(weights + seen.live + seen.budget)
-    return f"{binary(seen.budget)} is full at request {seen.full_at:,}; from then on flat at about {flat} (weights, live buffers and budget)"
+    return f"{binary(seen.budget)} is full at request {seen.full_at:,}; from then on flat at about {flat} (weights{unpacked}, live buffers and budget)"
 
 
 def _kept_by_token(twin: Twin) -> int:

@@ -10,7 +10,7 @@ import kvlab
 from kvlab.models.config import Provenance
 from kvlab.policy import Policy
 from kvlab.shape import LayerGroup, Shape
-from kvlab.views.shape_card import shape_card, shape_card_html
+from kvlab.views.shape_card import facts, shape_card, shape_card_html
 
 
 class Words(HTMLParser):
@@ -91,3 +91,9 @@ def test_a_cache_that_does_not_grow_says_so() -> None:
     words = shape_card(twin)
     assert "does not fill with such requests" in words
     assert "0.5 nodes, no bytes that stay" in words
+
+
+def test_a_model_of_recurrent_layers_alone_keeps_nothing_by_token() -> None:
+    words = dict(facts(kvlab.twin(["recurrent", "recurrent"])))["a token"]
+    assert words == "nothing that stays: no layer keeps a slot for every token"
+    assert dict(facts(kvlab.twin(["recurrent", "kv"])))["a token"] == "1 B in every layer that keeps a slot a token"

@@ -34,7 +34,9 @@ def require_known(config: Config) -> None:
     """
     inner: object = config.data.get("text_config")
     if inner is not None and (not isinstance(inner, dict) or not inner):
-        raise config.bad("text_config", inner, "it is an object with the language model's fields", "give the config.json that came with the model")
+        raise config.bad(
+            "text_config", cast("object", inner), "it is an object with the language model's fields", "give the config.json that came with the model"
+        )
     _require_layer_types(config)
     for name in CONTEXT_FIELDS:
         value: object = config.text.get(name)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kvlab.errors import UnreadableInput
 from kvlab.models.config.net import told
+from kvlab.models.config.packing import UNPACKED, packing_of
 from kvlab.models.config.provenance import FACT, GUESS, Provenance
 from kvlab.models.config.source import Config
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from mlx import nn
 
 INDEX = "model.safetensors.index.json"
-PLAIN_MODES = {"affine": (64, 4), "mxfp4": (32, 4), "nvfp4": (16, 4), "mxfp8": (32, 8)}
-"""Numbers that share a scale, and bits of a number, by mlx's name of the packing: what a config may leave out."""
 
 
 def weight_files(config: Config) -> list[Path]:
@@ -60,31 +59,29 @@ def quantise(net: nn.Module, config: Config) -> str:
     """
     from mlx import nn as layers
 
-    packing = config.data.get("quantization") or config.data.get("quantization_config")
+    packing = packing_of(config)
     if packing is None:
         return ""
-    if not isinstance(packing, dict):
-        raise config.bad("quantization", packing, "it is an object with bits and group_size")
-    packing = cast("dict[str, Any]", packing)
-    method = str(packing.get("quant_method", packing.get("mode", "affine")))
-    if method not in PLAIN_MODES:
-        return f"packed by {method}, which is left out of account: counted unpacked"
-    size, bits = (_positive(config, packing, name, usual) for name, usual in zip(("group_size", "bits"), PLAIN_MODES[method], strict=True))
+    if packing.unpacked:
+        return f"{packing.unpacked}: {UNPACKED}"
     own = getattr(net, "quant_predicate", None)
 
     def packed(path: str, module: Any) -> bool | dict[str, Any]:
-        if path in packing:
-            return packing[path]
-        if not hasattr(module, "to_quantized") or module.weight.shape[-1] % size:
+        if path in packing.of_parts:
+            return packing.of_parts[path]
+        if not hasattr(module, "to_quantized") or module.weight.shape[-1] % packing.group_size:
             return False
-        if packing.get("quant_method") == "mxfp4":
+        if packing.method == "mxfp4":
             # what the config's own list excludes is everything but the experts
             return type(module).__name__ == "SwitchLinear"
+        if packing.foreign:
+            # others pack the layers alone: no embedding, no output head, and nothing that they name
+            return "Linear" in type(module).__name__ and "lm_head" not in path and not any(name in path for name in packing.left_alone)
         return own is None or own(path, module)
 
     with told(config):
-        layers.quantize(net, group_size=size, bits=bits, mode=method, class_predicate=packed)
-    return f"{bits} bits, {size} numbers to a scale" + ("" if method == "affine" else f" ({method})")
+        layers.quantize(net, group_size=packing.group_size, bits=packing.bits, mode=packing.mode, class_predicate=packed)
+    return packing.words
 
 
 def weight_bytes(net: nn.Module, *, head_is_tied: bool = False) -> int:
@@ -129,10 +126,3 @@ def _index(folder: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UnreadableInput(what=f"{file} holds no index", why="an index is an object with weight_map", hint="get the file anew, or remove it")
     return cast("dict[str, Any]", data)
-
-
-def _positive(config: Config, packing: dict[str, Any], name: str, usual: int) -> int:
-    value = packing.get(name, usual)
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 1024:
-        raise config.bad(f"quantization.{name}", value, "it is a whole number from 1 to 1024")
-    return value
