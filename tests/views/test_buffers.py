@@ -79,7 +79,7 @@ def test_buffers_that_were_there_before_are_known(shape: Shape) -> None:
 
 @pytest.mark.parametrize("name", ["tiny-sliding", "tiny-hybrid"])
 def test_buffers_of_real_arrays(name: str) -> None:
-    seen, held = seen_and_held(kvlab.open(name), "chat:2")
+    seen, held = seen_and_held(kvlab.open(name), "chat:5")
     assert seen == held
 
 

@@ -20,11 +20,13 @@ from kvlab.layers.spans_kv import SpanKVStore
 from kvlab.layers.spans_state import SpanStateStore, State
 from kvlab.recording.readings import PREDICTED
 from kvlab.shape import LayerGroup, Shape
+from kvlab.units import KIB
 
 UNKNOWN = -1
 
-SLACK = 0.25
-"""The buffers of real windows and states may be longer than their rows, at most by this part of them."""
+SPARE = 2 * 2 * 16 * KIB
+"""Bytes by which the two arrays of a layer's window or state may be larger than asked for: MLX hands out a kept buffer of up to two pages more (of
+16 KiB on a Mac), and of at most twice the size (mlx 0.32, `BufferCache.reuse_from_cache`)."""
 
 
 class Buffers:
@@ -42,6 +44,7 @@ class Buffers:
         self._full = SpanKVStore(LayerGroup("kv", (), sum(group.bytes_per_token for group in full), growth_step=full[0].growth_step)) if full else None
         self._windows = {place: _window(group) for place, group in enumerate(self._groups) if group.window}
         self._states = sum(group.state_bytes for group in self._groups if group.kind == "recurrent")
+        self._spare = SPARE * sum(len(group.layers) for group in self._groups if group.window or group.state_bytes)
         self._shrinks = policy.get("live_buffer") == "shrink"
         self._known = False
         self._prompt = 0
@@ -146,7 +149,7 @@ class Buffers:
             self._known = not odd and self._full.capacity >= self._offset
             return
         over = event.live - beside - (self._full.live_retained() if self._full else 0)
-        self._known = 0 <= over <= SLACK * beside
+        self._known = 0 <= over <= min(beside, self._spare)
 
     def _seen(self, logical: int) -> int:
         """Return the offset at which the buffers would hold `logical` bytes; the present one when none follows from that."""

@@ -56,9 +56,12 @@ function changedAt(scene, owner) {
   return row < 0 || !readings[owner][row] ? -1 : readings.seq[row];
 }
 
+const CALLERS = 3;
+
 function bandWords(held) {
   const nodes = held.nodes.length ? `; on ${held.nodes.length} node${held.nodes.length === 1 ? "" : "s"}${held.node < 0 ? "" : `, #${held.node} chosen`}` : "; on no node";
   const event = held.event < 0 ? "" : `; last changed by event ${held.event}${held.request > 0 ? ` in request ${held.request}` : ""}`;
-  const site = held.callSite ? `; asked for at ${held.callSite.split("\n").join(" ← ")}` : "";
+  const callers = held.callSite ? held.callSite.split("\n") : [];
+  const site = callers.length ? `; asked for at ${callers.slice(0, CALLERS).join(" ← ")}${callers.length > CALLERS ? ` ← … ${callers.at(-1)}` : ""}` : "";
   return `${held.owner}: ${bytesWords(held.bytes)}${nodes}${held.layers.length ? `; ${held.layers.join(", ")}` : ""}${event}${site}`;
 }

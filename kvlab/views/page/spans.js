@@ -76,7 +76,7 @@ function spansView(app) {
         s("rect", { x: start, y: top, width: Math.max(1, room - start), height: 12, rx: 2, class: "kv-room" }),
         s("rect", { x: start, y: top, width: Math.max(0, x(row.offset) - start), height: 12, rx: 2, class: "kv-filled" }),
         s("title", {}, `${row.label}: ${liveWords(row)}`)));
-      parts.push(s("text", { x: LABELS + 4, y: top + 23, class: "kv-small" }, liveWords(row)));
+      parts.push(s("text", { x: LABELS, y: top + 23, class: "kv-small" }, liveWords(row)));
       top += 30;
     }
     svg.setAttribute("height", String(top + 4));
