@@ -14,7 +14,11 @@ ABOUT = (
     "make published experiments again: published, ours, difference, verdict, a row a figure (seconds); "
     "`conformance` asks the caches of every mlx-lm architecture (under 5 minutes)"
 )
-EXAMPLE = "kvlab reproduce\nkvlab reproduce B\nkvlab reproduce D4 --json\nkvlab reproduce conformance --only lfm2 --only gemma3 --out conformance.json"
+EXAMPLE = """kvlab reproduce
+kvlab reproduce B
+kvlab reproduce A1 A2
+kvlab reproduce D4 --json
+kvlab reproduce conformance --only lfm2 --only gemma3 --out conformance.json"""
 
 CONFORMANCE = "conformance"
 """The one that runs nets instead of the twin."""
@@ -23,10 +27,11 @@ CONFORMANCE = "conformance"
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "name",
-        nargs="?",
+        "names",
+        nargs="*",
         metavar="NAME",
-        help=f"an experiment (A1, A2, A3, B, C1, D4, D7, D9, E1), a letter for all of its experiments, an issue (17783, 17924, 18267), states, or {CONFORMANCE} "
+        help="experiments (A1, A2, A3, B, C1, D4, D7, D9, E1), a letter for all of its experiments, issues (17783, 17924, 18267), states, "
+        f"one or several of them, or {CONFORMANCE} by itself "
         f"(default: all but {CONFORMANCE})",
     )
     parser.add_argument("--only", metavar="ROW", action="append", default=[], help=f"{CONFORMANCE}: ask only this architecture; may be repeated")
@@ -36,7 +41,13 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: Arguments) -> int:
     """Make it and print it beside what was published; 1 when a row differs."""
-    return _conformance(args) if args.name == CONFORMANCE else _published(args)
+    if CONFORMANCE in args.names and len(args.names) > 1:
+        raise BadValue(
+            what=f"{CONFORMANCE} was given with {', '.join(name for name in args.names if name != CONFORMANCE) or 'itself'}",
+            why="it runs nets and takes minutes, the others seconds",
+            hint=f"write kvlab reproduce {CONFORMANCE} by itself",
+        )
+    return _conformance(args) if args.names == [CONFORMANCE] else _published(args)
 
 
 def _published(args: Arguments) -> int:
@@ -47,11 +58,11 @@ def _published(args: Arguments) -> int:
     for flag, given in (("--only", args.only), ("--out", args.out)):
         if given:
             raise BadValue(
-                what=f"{flag} was given with {args.name or 'all experiments'}",
+                what=f"{flag} was given with {', '.join(args.names) or 'all experiments'}",
                 why=f"it belongs to {CONFORMANCE}",
                 hint=f"write kvlab reproduce {CONFORMANCE} {flag} ..., or leave it out",
             )
-    names = reproduce.wanted(args.name)
+    names = tuple(dict.fromkeys(one for name in args.names or [None] for one in reproduce.wanted(name)))
     with tqdm(total=len(names), desc="reproduce", unit="experiment", disable=not arguments.shows_progress(args)) as bar:
         seen = reproduce.reproduce(names, bar.update)
     if args.json:
@@ -68,7 +79,7 @@ def _conformance(args: Arguments) -> int:
     from kvlab.studies.conformance import matrix, table
 
     wanted = matrix.wanted(args.only)
-    with tqdm(total=len(wanted), desc=args.name, unit="row", disable=not arguments.shows_progress(args)) as bar:
+    with tqdm(total=len(wanted), desc=CONFORMANCE, unit="row", disable=not arguments.shows_progress(args)) as bar:
         seen = conformance.reproduce(wanted, bar.update)
     if args.out:
         table.write(seen.now, Path(args.out))

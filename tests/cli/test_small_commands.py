@@ -172,3 +172,17 @@ def test_the_startup_file_loads_the_extension_then_the_users_file_and_leaves_no_
     assert ran == ["%load_ext kvlab"]
     assert os.environ["KVLAB_TEST_STARTUP"] == "ran"
     assert not {name for name in names if not name.startswith("__")}
+
+
+def test_several_experiments_are_reproduced_in_the_order_named_and_each_once(kvlab_says: Kvlab) -> None:
+    def parts(*names: str) -> list[str]:
+        return list(dict.fromkeys(row["experiment"] for row in kvlab_says("reproduce", *names, "--json").json["rows"]))
+
+    assert parts("A2", "A1") == ["A2", "A1"]
+    assert parts("A1", "A1", "a2") == ["A1", "A2"]
+    said = kvlab_says("reproduce", "A1", "conformance")
+    assert said.code == 2
+    assert "conformance was given with A1" in said.err
+    said = kvlab_says("reproduce", "A1", "Z9")
+    assert said.code == 2
+    assert "Z9" in said.err
