@@ -49,6 +49,8 @@ def out(parser: argparse.ArgumentParser, *, with_text: bool = True) -> None:
 def require_out_outside(args: argparse.Namespace) -> None:
     """Ask, before a command begins, whether what its --out names is outside every recording's folder; nothing changes.
 
+    A command that puts several files into the folder says so with the argument default `out_holds_files`.
+
     Raises:
         BadValue: it is inside one, or would be written into one.
     """
@@ -57,10 +59,8 @@ def require_out_outside(args: argparse.Namespace) -> None:
         return
     from kvlab.recording.place import require_outside
 
-    path = Path(out)
-    own = "recording_folder" in args and args.recording_folder(args) == out
-    # a command's recording may take the place of an earlier one; anything else must not be put into one
-    require_outside(path, itself=not own and path.is_dir())
+    # a command's recording may take the place of an earlier one, and one file over it is refused by who writes it; files beside its own are not
+    require_outside(Path(out), itself="out_holds_files" in args)
 
 
 def _out(args: argparse.Namespace) -> str | None:

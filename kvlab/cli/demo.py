@@ -15,6 +15,7 @@ EXAMPLE = "kvlab demo\nkvlab demo --out /tmp/first"
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--out", metavar="FOLDER", default=".", help="where demo.kvrec and demo.html are written (default: here)")
+    parser.set_defaults(out_holds_files=True)
     parser.set_defaults(recording_folder=_recording_folder)
 
 

@@ -21,6 +21,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     arguments.recording(parser)
     parser.add_argument("--as", metavar="WAY", dest="way", required=True, help="csv, chrome-trace or ollama-log; a wrong WAY names them all")
     parser.add_argument("-o", "--out", metavar="PATH", help="the file or folder to write (default: named like the recording, in this folder)")
+    parser.set_defaults(out_holds_files=True)
 
 
 def run(args: Arguments) -> int:
