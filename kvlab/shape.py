@@ -96,7 +96,15 @@ class Shape:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Shape:
-        """Build a shape from what `to_dict` returned."""
+        """Build a shape from what `to_dict` returned.
+
+        Raises:
+            BadValue: a layer group has a key that none has.
+        """
+        keys = [one.name for one in dataclasses.fields(LayerGroup)]
+        for place, group in enumerate(data["groups"]):
+            if unknown := [name for name in group if name not in keys]:
+                raise BadValue(what=f"groups[{place}]: unknown key {unknown[0]!r}", why=f"the keys there are {', '.join(keys)}", hint="correct or remove the key")
         groups = tuple(LayerGroup(**(group | {"layers": tuple(group["layers"])})) for group in data["groups"])
         rest = {key: value for key, value in data.items() if key != "groups"}
         return cls(groups=groups, **rest)

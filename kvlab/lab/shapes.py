@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kvlab import shipped
-from kvlab.errors import BadValue, KvlabError, UnreadableInput
+from kvlab.errors import BadValue, KvlabError, UnreadableInput, shown
 from kvlab.lab.twin import Twin
 from kvlab.models.config import Provenance, SourcedShape, cached_folder, shape_from_config
 from kvlab.models.config.provenance import provenance_from
@@ -113,12 +113,23 @@ def _shape(path: Path | str, data: dict[str, Any]) -> SourcedShape:
     try:
         shape = Shape.from_dict({name: data[name] for name in SHAPE_FIELDS if name in data})
         _require_whole(_keeping(shape))
+        _require_layers(shape)
         told: Mapping[str, Provenance] = provenance_from(data.get("provenance"))
     except KvlabError as error:
         raise type(error)(what=f"{path}: {error.what}", why=error.why, hint=error.hint) from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UnreadableInput(what=f"{path} holds no shape", why=f"{type(error).__name__}: {error}", hint="write one with Shape.to_dict() as JSON") from None
     return SourcedShape(shape, told)
+
+
+def _require_layers(shape: Shape) -> None:
+    for place, group in enumerate(shape.groups):
+        layers: list[object] = list(group.layers)
+        # a composite layer stands once for each of its parts of that price, as all layers of its kind do
+        even = len({layers.count(layer) for layer in layers}) == 1
+        if not even or not all(isinstance(layer, int) and not isinstance(layer, bool) and layer >= 0 for layer in layers):
+            why = "it is a list of layers' places in the model, whole numbers from 0, none of them more often than the others"
+            raise BadValue(what=f"groups[{place}].layers is {shown(layers)}", why=why, hint="correct the list")
 
 
 def _require_whole(shape: Shape) -> None:

@@ -46,7 +46,9 @@ def shape_of(case: Fields, name: str) -> Shape:
 def _from_object(layers: Fields, name: str) -> Shape:
     numbers = {kind: layers.count(kind) for kind in layers.data if kind in _NUMBERS and layers.count(kind)}
     if not numbers:
-        raise layers.missing("kv", "a model has at least one layer that keeps something")
+        given = next((kind for kind in layers.data if kind in _NUMBERS), None)
+        why = "a model has at least one layer that keeps something"
+        raise layers.missing("kv", why) if given is None else layers.bad(given, f"{why}; the numbers of kv, rotating and recurrent layers are all 0")
     prices = _prices(layers, numbers)
     groups: list[LayerGroup] = []
     first = 0
@@ -57,7 +59,7 @@ def _from_object(layers: Fields, name: str) -> Shape:
         name=layers.text("name", name),
         groups=tuple(groups),
         weights_bytes=round(layers.number("weights_gib") * GIB),
-        look_ahead=_look_ahead(layers),
+        look_ahead=_look_ahead(layers, has_draft="draft_kv" in numbers),
     )
 
 
@@ -92,11 +94,13 @@ def _from_list(case: Fields, kinds: list[Any], name: str) -> Shape:
             raise case.bad("layers", f"{kind!r} is no layer kind; the kinds are {', '.join(KINDS)}")
     if not kinds:
         raise case.bad("layers", "a model has at least one layer")
-    return Shape(name=name, groups=unit_groups(kinds, per_token, per_state), look_ahead=_look_ahead(case))
+    return Shape(name=name, groups=unit_groups(kinds, per_token, per_state), look_ahead=_look_ahead(case, has_draft="draft_kv" in kinds))
 
 
-def _look_ahead(fields: Fields) -> int:
+def _look_ahead(fields: Fields, *, has_draft: bool) -> int:
     value = fields.count("look_ahead")
     if value > 1:
         raise fields.bad("look_ahead", "a draft head looks 0 or 1 tokens ahead")
+    if value and not has_draft:
+        raise fields.bad("look_ahead", "only a draft head looks ahead, and there is no draft_kv layer", "add a draft_kv layer, or leave look_ahead out")
     return value

@@ -14,10 +14,11 @@ from typing import Any, cast
 from kvlab.errors import BadValue, UnreadableInput
 from kvlab.policy import Policy
 from kvlab.workloads.bounds import Room
+from kvlab.workloads.case_chats import Chats
 from kvlab.workloads.case_expected import expected_of
 from kvlab.workloads.case_fields import Fields
 from kvlab.workloads.case_layers import shape_of
-from kvlab.workloads.request import Follow, Request
+from kvlab.workloads.request import Request
 from kvlab.workloads.streams import Fresh, NamedStreams
 from kvlab.workloads.workload import Workload
 
@@ -45,7 +46,10 @@ _ACTION_KEYS = ("action", "settle_seconds", "think_seconds")
 UNSCALED = 64
 """Counts of tokens up to here are not scaled, and none is scaled below it: a short question stays one."""
 
-_SCALED = ("prefix_tokens", "unique_tokens", "generated_tokens", "reply_rerendered_tokens", "cancel_after_tokens")
+_SCALED = (
+    *("prefix_tokens", "unique_tokens", "generated_tokens", "reply_rerendered_tokens", "cancel_after_tokens"),
+    *("drop_tail_tokens", "keep_reply_tokens"),
+)
 
 
 def requests_of(name: str, rows: list[dict[str, Any]], scale: float = 1.0) -> tuple[Request, ...]:
@@ -104,10 +108,12 @@ class _Requests:
         self._streams = NamedStreams()
         self._fresh = Fresh()
         self._room = Room()
-        self._rerendered: dict[str, int | None] = {}
+        self._chats = Chats(checks=scale == 1)
 
     def all(self) -> tuple[Request, ...]:
         rows = self._fields.data.get("workload")
+        if "workload" not in self._fields:
+            raise self._fields.missing("workload", "a case is a list of at least one request")
         if not isinstance(rows, list) or not rows:
             raise self._fields.bad("workload", "it is a list of at least one request")
         return tuple(request for place, row in enumerate(cast("list[object]", rows)) for request in self._of_row(place, row))
@@ -126,21 +132,17 @@ class _Requests:
         return counts | {name: _scaled(counts[name], self._scale) for name in _SCALED if name in counts}
 
     def _request(self, fields: Fields) -> Request:
-        chat, follow = self._place_in_chat(fields)
+        chat, follow = self._chats.place(fields)
         own = self._own_tokens(fields)
-        if not own and follow is None:
-            raise BadValue(
-                what=f"{fields.where}: the prompt is empty",
-                why="a request that goes on from nothing needs at least one token",
-                hint="give tokens, unique_tokens, or prefix_id with prefix_tokens",
-            )
         if "generated" in fields and "generated_tokens" in fields:
             raise fields.bad("generated_tokens", "a reply is given either by its tokens or by their number")
         generated = fields.tokens("generated") if "generated" in fields else None
+        reply = fields.count("generated_tokens") if generated is None else len(generated)
+        self._chats.noted(fields, chat, follow, len(own), reply)
         return Request(
             label=chat or fields.text("prefix_id", "tokens" if "tokens" in fields else "unique"),
             tokens=own,
-            max_new=fields.count("generated_tokens") if generated is None else len(generated),
+            max_new=reply,
             generated=generated,
             ignore_stop=True,
             cancel_after=fields.count("cancel_after_tokens") if "cancel_after_tokens" in fields else None,
@@ -161,26 +163,6 @@ class _Requests:
         if "unique_id" in fields:
             return prefix + self._streams.first("unique " + fields.text("unique_id"), unique)
         return prefix + self._fresh.take(unique)
-
-    def _place_in_chat(self, fields: Fields) -> tuple[str, Follow | None]:
-        drop, keep = fields.count("drop_tail_tokens"), fields.count("keep_reply_tokens")
-        rerendered = fields.count("reply_rerendered_tokens") if "reply_rerendered_tokens" in fields else None
-        if "continues" not in fields:
-            for name in ("drop_tail_tokens", "keep_reply_tokens"):
-                if name in fields:
-                    raise fields.bad(name, "only a request with `continues` has a prompt and a reply before it")
-            chat = fields.text("chat")
-            if rerendered is not None and not chat:
-                raise fields.bad("reply_rerendered_tokens", "it belongs to the first request of a `chat`")
-            if chat:
-                self._rerendered[chat] = rerendered
-            return chat, None
-        if "chat" in fields or rerendered is not None:
-            raise fields.bad("chat" if "chat" in fields else "reply_rerendered_tokens", "it belongs to a chat's first request, which has no `continues`")
-        chat = fields.text("continues")
-        if chat not in self._rerendered:
-            raise fields.bad("continues", f"no request before it has that chat; there are: {', '.join(self._rerendered) or 'none'}")
-        return chat, Follow(drop_tail=drop, keep_reply=keep, rerendered=self._rerendered[chat])
 
 
 def _scaled(count: Any, scale: float) -> Any:

@@ -152,3 +152,31 @@ def test_a_shipped_shape_brings_in_no_mlx() -> None:
     look = "import sys, kvlab; kvlab.twin('gemma4-31b').outlook; print('mlx' in sys.modules or 'mlx_lm' in sys.modules, 'altair' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", look], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"bytes_per_tokn": 8}, ("groups[0]", "'bytes_per_tokn'", "bytes_per_token")),
+        ({"layers": [0, 0, 1]}, ("groups[0].layers is [0, 0, 1]",)),
+        ({"layers": []}, ("groups[0].layers is []",)),
+        ({"layers": [0, -1]}, ("groups[0].layers is [0, -1]",)),
+        ({"layers": [0, "1"]}, ("groups[0].layers is [0, '1']",)),
+        ({"layers": [0.5]}, ("groups[0].layers is [0.5]",)),
+    ],
+)
+def test_a_layer_group_that_cannot_be_is_named_with_file_key_and_value(tmp_path: Path, change: dict[str, Any], words: tuple[str, ...]) -> None:
+    data = PLAIN.to_dict()
+    data["groups"][0] |= change
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(BadValue) as caught:
+        open_twin(path)
+    for word in (str(path), *words):
+        assert word in str(caught.value)
+
+
+def test_parts_of_composite_layers_share_a_place(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(Shape("mine", (LayerGroup("kv", (0, 0, 1, 1), bytes_per_token=8),)).to_dict()))
+    assert open_twin(path).shape.groups[0].layers == (0, 0, 1, 1)

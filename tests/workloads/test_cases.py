@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import json
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ def test_a_chat_goes_on_as_its_first_request_says(tmp_path: Path) -> None:
     begun, going_on, cut = requests_of(
         tmp_path,
         {"unique_tokens": 4, "chat": "a", "reply_rerendered_tokens": 6},
-        {"continues": "a", "unique_tokens": 2},
+        {"continues": "a", "unique_tokens": 2, "generated_tokens": 1},
         {"continues": "a", "drop_tail_tokens": 3, "keep_reply_tokens": 1, "unique_tokens": 2},
     ).requests
     assert (begun.chat, begun.follow) == ("a", None)
@@ -123,6 +124,38 @@ def test_cancel_think_time_and_action_are_kept(tmp_path: Path) -> None:
     ).requests
     assert (cancelled.cancel_after, cancelled.think_s) == (2, 1.5)
     assert (unload.action, unload.think_s, unload.tokens) == ("unload", 5.0, ())
+
+
+CHAT: dict[str, Any] = {"chat": "a", "unique_tokens": 8, "generated_tokens": 3}
+
+
+def test_all_that_is_there_may_be_dropped_kept_or_evaluated(tmp_path: Path) -> None:
+    rows = (
+        CHAT,
+        {"continues": "a", "drop_tail_tokens": 8, "keep_reply_tokens": 3, "unique_tokens": 2, "cancel_after_tokens": 5},
+        # 5 tokens and no reply before it
+        {"continues": "a", "unique_tokens": 2, "cancel_after_tokens": 7},
+    )
+    assert [request.cancel_after for request in requests_of(tmp_path, *rows).requests] == [None, 5, 7]
+
+
+def test_a_case_without_a_workload_misses_it(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"layers": ["kv"]}))
+    with pytest.raises(BadValue, match=r"mine\.json: workload is missing"):
+        case(path)
+
+
+def test_a_scaled_case_drops_and_keeps_in_proportion(tmp_path: Path) -> None:
+    rows = [CHAT | {"unique_tokens": 1600, "generated_tokens": 800}, {"continues": "a", "drop_tail_tokens": 1600, "keep_reply_tokens": 800, "unique_tokens": 1}]
+    follow = case(written(tmp_path, workload=rows), 1 / 8).requests[1].follow
+    assert follow == Follow(drop_tail=200, keep_reply=100)
+
+
+def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    assert case(path).name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -145,6 +178,16 @@ def test_cancel_think_time_and_action_are_kept(tmp_path: Path) -> None:
         ({"workload": [{"prefix_id": "a", "prefix_tokens": 10**15}]}, ("workload[0]", "prefix_tokens is 1000000000000000")),
         ({"workload": [{"unique_tokens": 10**6, "repeat": 10**6}]}, ("workload[0]", "unique_tokens is 1000000", "1,000,000 requests")),
         ({"workload": [{"continues": "a", "unique_tokens": 1}]}, ("continues is 'a'", "none")),
+        ({"workload": [CHAT, {"continues": "a", "drop_tail_tokens": 10**6, "unique_tokens": 1}]}, ("[1]", "drop_tail_tokens is 1000000", "has 8 tokens")),
+        ({"workload": [CHAT, {"continues": "a", "drop_tail_tokens": 9, "unique_tokens": 1}]}, ("[1]", "drop_tail_tokens is 9", "has 8 tokens")),
+        (
+            {"workload": [CHAT, {"continues": "a", "drop_tail_tokens": 1, "keep_reply_tokens": 10**6, "unique_tokens": 1}]},
+            ("[1]", "keep_reply_tokens is 1000000", "has 3 tokens"),
+        ),
+        ({"workload": [CHAT, {"continues": "a", "keep_reply_tokens": 1, "unique_tokens": 1}]}, ("[1]", "keep_reply_tokens is 1", "drop_tail_tokens")),
+        ({"workload": [CHAT, {"continues": "a", "drop_tail_tokens": 8}]}, ("[1]", "the prompt is empty")),
+        ({"workload": [CHAT, {"continues": "a", "unique_tokens": 1, "cancel_after_tokens": 13}]}, ("[1]", "cancel_after_tokens is 13", "has 12 tokens")),
+        ({"workload": [{"tokens": [1, 2, 3], "cancel_after_tokens": 4}]}, ("[0]", "cancel_after_tokens is 4", "has 3 tokens")),
         ({"workload": [{"unique_tokens": 1, "drop_tail_tokens": 1}]}, ("drop_tail_tokens is 1",)),
         ({"workload": [{"unique_tokens": 1, "reply_rerendered_tokens": 1}]}, ("reply_rerendered_tokens is 1",)),
         ({"workload": [{"prefix_id": "sys", "unique_tokens": 1}]}, ("prefix_id is 'sys'", "come together")),
@@ -159,6 +202,10 @@ def test_cancel_think_time_and_action_are_kept(tmp_path: Path) -> None:
         ({"layers": ["kv", "magic"]}, ("'magic'",)),
         ({"layers": []}, ("layers is []",)),
         ({"layers": {"name": "x"}}, ("kv is missing",)),
+        ({"layers": {"kv": 0, "kv_bytes_per_token": 1}}, ("mine.json, layers", "kv is 0")),
+        ({"layers": {"kv": 0, "recurrent": 0}}, ("mine.json, layers", "kv is 0")),
+        ({"layers": {"kv": 2, "kv_bytes_per_token": 1, "look_ahead": 1, "draft_kv": 0}}, ("look_ahead is 1", "no draft_kv layer")),
+        ({"look_ahead": 1}, ("look_ahead is 1", "no draft_kv layer")),
         ({"layers": {"kv": 2}}, ("kv_bytes_per_token is missing",)),
         ({"layers": {"kv": -2, "kv_bytes_per_token": 1}}, ("kv is -2",)),
         ({"layers": {"kv": 2, "kv_bytes_per_token": 1, "look_ahead": 2}}, ("look_ahead is 2",)),
