@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvlab.events import Matched, Observed, RequestBegan, RequestClosed, Warned
+from kvlab.events import ChunkRan, Matched, Observed, RequestBegan, RequestClosed, TokenOut, Warned
 from kvlab.recording.readings import observed, predicted
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -18,6 +18,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "matched": pl.Int64(),
     "cached": pl.Int64(),
     "left": pl.Int64(),
+    "evaluated": pl.Int64(),
     "reason": pl.String(),
     "limiting_layer": pl.String(),
     "generated": pl.Int64(),
@@ -44,9 +45,12 @@ SCHEMA: dict[str, pl.DataType] = {
     "warnings": pl.List(pl.String()),
     "text": pl.String(),
 }
-"""The columns of `requests`. `retained` = weights + live + snapshots; `counted` is what the budget sees, `paged_out` what the trie's snapshots count (the
-same unless the budget counts resident bytes); bytes are whole bytes, `_s` are seconds."""
+"""The columns of `requests`. `evaluated` are the prompt tokens that forwards ran over: all that were left once a token came, else those of the prefill so
+far (so it is less than `left` for a request that was cancelled); `ttft_s` is null, and so is `decode_s`, where no token came. `retained` = weights + live +
+snapshots; `counted` is what the budget sees, `paged_out` what the trie's snapshots count (the same unless the budget counts resident bytes); bytes are
+whole bytes, `_s` are seconds."""
 
+SECONDS = ("ttft_s", "prefill_s", "decode_s")
 
 _PAGED_OUT = pl.coalesce("paged_out", "counted").alias("paged_out")
 
@@ -55,9 +59,14 @@ def fold_requests(events: pl.DataFrame) -> pl.DataFrame:
     """Return the table of requests, with `SCHEMA`."""
     inside = events.filter(pl.col("request") > 0)
     table = inside.select("request").unique().sort("request")
-    for part in (_began(inside), _matched(inside), _told(inside), _closed(inside), _bytes(inside), _predicted(inside), _warnings(inside)):
+    parts = (_began(inside), _matched(inside), _told(inside), _forwards(inside), _closed(inside), _bytes(inside), _predicted(inside), _warnings(inside))
+    for part in parts:
         table = table.join(part, on="request", how="left", maintain_order="left")
+    came = (pl.col("said").fill_null(value=False)) | (pl.col("generated").fill_null(0) > 0) | (pl.col("ttft_s").fill_null(0) > 0)
     table = table.with_columns(
+        pl.when(came).then("left").when(pl.col("left").is_not_null()).then(pl.col("prefilled").fill_null(0)).alias("evaluated"),
+        pl.when(pl.col("ttft_s") > 0).then("ttft_s").alias("ttft_s"),
+        pl.when(came | (pl.col("decode_s") > 0)).then("decode_s").alias("decode_s"),
         pl.coalesce("began_tokens", "matched_tokens", "told_tokens").alias("tokens"),
         pl.coalesce("closed_peak", "read_peak").alias("peak"),
         pl.col("warnings").fill_null(pl.lit([], SCHEMA["warnings"])),
@@ -88,6 +97,13 @@ def _matched(events: pl.DataFrame) -> pl.DataFrame:
 def _told(events: pl.DataFrame) -> pl.DataFrame:
     told = _of_kind(events, Observed.kind).filter(pl.col("gauge") == "prompt_tokens")
     return _last(told).select("request", pl.col("number").cast(pl.Int64).alias("told_tokens"))
+
+
+def _forwards(events: pl.DataFrame) -> pl.DataFrame:
+    """Return how many prompt tokens the prefill of each request ran over, and whether a token came."""
+    ran = events.select("request", "kind", "start", "end").filter(pl.col("kind").is_in([ChunkRan.kind, TokenOut.kind]))
+    chunk = pl.col("kind") == ChunkRan.kind
+    return ran.group_by("request").agg(prefilled=(pl.col("end") - pl.col("start")).filter(chunk).sum(), said=(~chunk).any())
 
 
 def _closed(events: pl.DataFrame) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from kvlab.recording.columns import frame
 from kvlab.recording.fold_bytes import fold_bytes
 from kvlab.recording.fold_nodes import fold_nodes
 from kvlab.recording.fold_observed import fold_observed
-from kvlab.recording.fold_requests import fold_requests
+from kvlab.recording.fold_requests import SCHEMA, SECONDS, fold_requests
 from kvlab.recording.fold_spans import fold_spans
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.moment import Moment, Past, moment
@@ -97,8 +97,17 @@ class Recording(Rich):
 
     @cached_property
     def requests(self) -> pl.DataFrame:
-        """A row a request; columns and units in `fold_requests.SCHEMA`."""
-        return fold_requests(self.events)
+        """A row a request; columns and units in `fold_requests.SCHEMA`.
+
+        A twin has no seconds: its model computes nothing, so what its own code took would be read as a model's speed.
+        """
+        table = fold_requests(self.events)
+        return table if self.has_seconds else table.with_columns(pl.lit(None, SCHEMA[name]).alias(name) for name in SECONDS)
+
+    @property
+    def has_seconds(self) -> bool:
+        """Whether the times of its events are a model's."""
+        return self.manifest.source != "twin"
 
     @cached_property
     def bytes(self) -> pl.DataFrame:

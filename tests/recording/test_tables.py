@@ -9,7 +9,21 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvlab.events import COLUMNS, BytesRead, Event, Matched, Observed, RequestBegan, RequestClosed, SnapshotOwned, SnapshotTaken, Warned
+from kvlab.events import (
+    COLUMNS,
+    BytesRead,
+    ChunkRan,
+    Event,
+    Log,
+    Matched,
+    Observed,
+    RequestBegan,
+    RequestClosed,
+    SnapshotOwned,
+    SnapshotTaken,
+    TokenOut,
+    Warned,
+)
 from kvlab.recording import SCHEMA, Recording, fold_bytes, fold_requests, frame
 from tests.recording.streams import manifest, random_events
 
@@ -37,6 +51,9 @@ def _request_row(events: list[Event], request: int) -> dict[str, Any]:
         (seen, ("nodes", "counted", "live", "snapshots", "active", "unattributed", "pool", "budget", "footprint")),
     ):
         result |= {name: getattr(source, name, None) for name in names}
+    chunks = [event for event in mine if isinstance(event, ChunkRan)]
+    came = any(isinstance(event, TokenOut) for event in mine) or bool(closed and closed.generated)
+    result["evaluated"] = None if matched is None else matched.left if came else sum(event.end - event.start for event in chunks)
     result["peak"] = getattr(closed or seen, "peak", None)
     result["paged_out"] = _paged_out(seen)
     result["predicted_paged_out"] = _paged_out(twin)
@@ -56,6 +73,29 @@ def test_a_row_a_request(seed: int, requests: int) -> None:
     assert recording.requests.schema == pl.Schema(fold_requests.SCHEMA)
     expected = [_request_row(events, request) for request in range(1, requests + 1)]
     assert recording.requests.to_dicts() == [{name: one[name] for name in fold_requests.SCHEMA} for one in expected]
+
+
+def test_a_cancelled_request_tells_what_ran() -> None:
+    """Cancelled after 3 of 54 tokens, and before the first: no token came, so there is no TTFT and no decode."""
+    log = Log(clock=lambda: 0.0)
+    for request, ran in ((1, 3), (2, 0)):
+        log.request = request
+        log.append(RequestBegan(tokens=54))
+        log.append(Matched(tokens=54, left=54, reason="nothing_shared"))
+        if ran:
+            log.append(ChunkRan(start=0, end=ran, seconds=0.1))
+        log.append(RequestClosed(stop="cancelled", prefill_s=0.1))
+    rows = Recording.of(manifest(), list(log.drain())).requests
+    assert rows.select("evaluated", "left", "generated", "ttft_s", "decode_s").rows() == [(3, 54, 0, None, None), (0, 54, 0, None, None)]
+
+
+def test_a_twin_has_no_seconds() -> None:
+    log = Log(clock=lambda: 0.0)
+    log.request = 1
+    log.append(RequestClosed(generated=2, stop="limit", ttft_s=0.5, prefill_s=0.25, decode_s=1.5))
+    events = list(log.drain())
+    assert Recording.of(manifest(), events).requests.select("ttft_s", "prefill_s", "decode_s").row(0) == (0.5, 0.25, 1.5)
+    assert Recording.of(manifest(source="twin"), events).requests.select("ttft_s", "prefill_s", "decode_s").row(0) == (None, None, None)
 
 
 @given(seed=st.integers(0, 2**32))
