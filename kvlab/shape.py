@@ -104,7 +104,7 @@ class Shape:
         keys = [one.name for one in dataclasses.fields(LayerGroup)]
         for place, group in enumerate(data["groups"]):
             if unknown := [name for name in group if name not in keys]:
-                raise BadValue(what=f"groups[{place}]: unknown key {unknown[0]!r}", why=f"the keys there are {', '.join(keys)}", hint="correct or remove the key")
+                raise BadValue(what=f"groups[{place}]: unknown key {unknown[0]!r}", why=f"the keys there are {', '.join(keys)}", hint="correct the key")
         groups = tuple(LayerGroup(**(group | {"layers": tuple(group["layers"])})) for group in data["groups"])
         rest = {key: value for key, value in data.items() if key != "groups"}
         return cls(groups=groups, **rest)
