@@ -6,8 +6,7 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
-from kvlab.cli.expected import not_as_it_stands
-from kvlab.cli.expected_control import control_of
+from kvlab.cli.expected import control_of, not_as_it_stands
 from kvlab.cli.policy_choice import chosen_policy, workload_choices
 from kvlab.cli.twin_choice import open_twin
 from kvlab.workloads import resolve
@@ -28,8 +27,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: Arguments) -> int:
     """Check and print; 1 when a rule does not hold or a figure is not what the case expects."""
-    from kvlab.cli.result_json import violations
     from kvlab.cli.result_print import print_result
+    from kvlab.diagnose.result_json import violations
 
     workload = resolve(args.workload)
     twin = open_twin(workload, layers=args.layers)

@@ -9,8 +9,7 @@ from kvlab.recording import Recording
 from kvlab.workloads import Workload
 
 if TYPE_CHECKING:
-    from kvlab.cli.expected import Judged
-    from kvlab.cli.expected_figures import Seen
+    from kvlab.diagnose.cases import Judged, Seen
 
 
 def print_result(
@@ -30,10 +29,10 @@ def print_result(
         control: The run under the case's control.
         judged: Printed instead of judging, when nothing can be judged.
     """
-    from kvlab.cli.expected import judge, seen_of
-    from kvlab.cli.result_json import result
     from kvlab.cli.result_text import result_text
     from kvlab.diagnose import diagnose
+    from kvlab.diagnose.cases import judge, seen_of
+    from kvlab.diagnose.result_json import result
 
     findings = diagnose(recording)
     told = result(recording, findings)

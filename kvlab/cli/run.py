@@ -7,7 +7,6 @@ import sys
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
-from kvlab.cli.expected import nothing_judged
 from kvlab.cli.policy_choice import chosen_policy, workload_choices
 from kvlab.cli.scale import add_scale, fit_words, scale_of, time_words
 from kvlab.cli.twin_choice import USUAL
@@ -41,6 +40,7 @@ def run(args: Arguments) -> int:
     """Run it and print."""
     import kvlab
     from kvlab.cli.result_print import print_result
+    from kvlab.diagnose.cases import nothing_judged
     from kvlab.lab.fitting import fitted
 
     scale = scale_of(args.scale)

@@ -6,8 +6,7 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
-from kvlab.cli.expected import not_as_it_stands
-from kvlab.cli.expected_control import control_of, needs_check
+from kvlab.cli.expected import control_of, needs_check, not_as_it_stands
 from kvlab.cli.policy_choice import chosen_policy, workload_choices
 from kvlab.cli.scale import add_scale, scale_of
 from kvlab.cli.twin_choice import open_twin

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kvlab.cli.expected import seen_of
-from kvlab.cli.expected_figures import ps_size
+from kvlab.diagnose.cases import seen_of
+from kvlab.diagnose.cases.figures import ps_size
 from kvlab.lab import open_twin
 from kvlab.workloads import case
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kvlab.cli.expected import judge
-from kvlab.cli.expected_figures import PAGED_GIB, PUBLISHED_GIB, Seen
+from kvlab.diagnose.cases import judge
+from kvlab.diagnose.cases.figures import PAGED_GIB, PUBLISHED_GIB, Seen
 from kvlab.units import GIB
 
 Kvlab = Callable[..., Any]

@@ -26,7 +26,7 @@ class Seen:
     """A run as it is judged.
 
     Attributes:
-        result: What it did, as `kvlab.cli.result_json.result` tells it.
+        result: What it did, as `kvlab.diagnose.result_json.result` tells it.
         question: The question that the workload answers; "" when it names none.
         live_tokens: Tokens that the live buffers held at most at the end of a request; None when no layer keeps a slot a token.
         paged_gib: How far paged-out GiB may be off.
