@@ -8,7 +8,7 @@ import pytest
 import kvlab
 from kvlab.diagnose.peak_fit import fit
 from kvlab.diagnose.peak_levels import levels
-from kvlab.diagnose.peak_transients import capacity_after, cold_request, growth, largest_growth, merge_copies, prefill_transient, scores
+from kvlab.diagnose.peak_transients import capacity_after, growth, prefill_transient, scores
 from kvlab.errors import BadValue
 from kvlab.events import BytesRead, Evicted
 from kvlab.policy import Policy
@@ -17,6 +17,7 @@ from kvlab.shape import LayerGroup, Shape
 from kvlab.units import GIB
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.streams import Fresh
+from tests.diagnose.peak_formulas import cold_request, merge_copies
 
 STATE, KV, CONV = 1000, 64, 30
 HYBRID = Shape(
@@ -40,10 +41,6 @@ def run(workload: Workload, policy: Policy, shape: Shape = HYBRID) -> Recording:
 def test_a_cold_request_by_formula_is_the_twin_s_to_the_byte(tokens: int, capture_as: str) -> None:
     policy = Policy(capture_as=capture_as)
     assert levels(run(cold(tokens), policy))[-1].total == cold_request(HYBRID, policy, tokens)
-
-
-def test_held_bytes_add_to_a_cold_request() -> None:
-    assert cold_request(HYBRID, Policy(), 500, held=123) == cold_request(HYBRID, Policy(), 500) + 123
 
 
 @pytest.mark.parametrize("tokens", [1, 255, 256, 2044, 2047, 8191, 9000, 65535])
@@ -78,18 +75,10 @@ def test_what_merges_consume_waits_for_the_sweep_and_is_the_sum_by_formula() -> 
     assert levels(sweep)[1].total == levels(scopes)[1].total
 
 
-def test_merging_a_chain_reads_every_prefix_of_two_or_more_edges() -> None:
-    # sum over i = 2..k of i edges of c bytes
-    assert merge_copies([8] * 5, 3) == 3 * 8 * (2 + 3 + 4 + 5)
-    assert merge_copies([5, 1, 2], 10) == 10 * (6 + 8)
-    assert merge_copies([5], 10) == merge_copies([], 10) == 0
-
-
 def test_one_layer_grows_and_attends_at_a_time() -> None:
     kv = HYBRID.groups[1]
     assert growth(kv, 2048) == 2048 * KV // 4
     assert growth(HYBRID.groups[0], 2048) == 0
-    assert largest_growth(HYBRID, 2048) == 2048 * KV // 4
     assert scores(16, 2048, 131072) == 8 * GIB
     assert prefill_transient(HYBRID, Policy(), 4096) == 4096 * KV // 4
     assert prefill_transient(HYBRID, Policy(), 4096, heads=8) == 8 * 2048 * 4096 * 2

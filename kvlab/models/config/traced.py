@@ -33,7 +33,7 @@ def shape_from_config(source: Path | dict[str, Any], name: str = "", dtype: str 
         dtype: The number type to count in, as if the weights were cast; by default the config's own.
         where: What errors call the place that fields came from; by default the name.
         as_run: True: what views pin is what they pin in mlx-lm's class, as `kvlab.open` runs it. By default every convolution's state is
-            taken for a view of its input, as in Ollama's runner (facts F-01): the shape serves any runner of the model.
+            taken for a view of its input, as in Ollama's runner (`capture_as=view`): the shape serves any runner of the model.
 
     Raises:
         UnreadableInput: the file cannot be read.
