@@ -1,12 +1,15 @@
 """A recording as one HTML file that needs nothing else: no network, no kernel, no kvlab.
 
 It holds the dashboard with its dataset: the same page as in a notebook, with nothing behind it.
-Invariants: below 3 MB; its own security policy forbids every request; each view has a PNG for readers without scripts and a text
-twin for readers who cannot see it; prompts and answers are in it only when they were stored.
+Invariants: below 3 MB, also for runs of thousands of requests, which are thinned and say so; its own security policy forbids every
+request; each view has a PNG for readers without scripts and a text twin for readers who cannot see it; prompts and answers are in it
+only when they were stored.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from html import escape
 from pathlib import Path
@@ -22,10 +25,14 @@ from kvlab.views import bytes_chart, bytes_text, report_parts, spans_chart, stat
 from kvlab.views.checklist_part import checklist_part
 from kvlab.views.dashboard import page
 from kvlab.views.dashboard.dataset import dataset_of
+from kvlab.views.thinned import thinned
 from kvlab.views.written_text import write_text
 
 EVENTS = 25_000
 """A run of more events can be stopped at where it matters only, so that the file stays small."""
+
+PACKED = 500_000
+"""A dataset of more letters lies packed in the file (gzip, which browsers unpack)."""
 
 TITLES = {"bytes": "Bytes by owner", "trie": "The trie", "spans": "Snapshots by layer", "requests": "Requests in time"}
 
@@ -42,6 +49,9 @@ def write_report(recording: Recording, path: str | Path, findings: Findings | No
 
 def report_html(recording: Recording, findings: Findings | None = None, checklist: Checklist | None = None) -> str:
     """Return the report as text of HTML."""
+    dataset = thinned(dataset_of(recording, most=EVENTS).whole())
+    data = _as_json(dataset.data)
+    fewer = f" {dataset.words}" if dataset.words else ""
     drawn: dict[str, alt.TopLevelMixin] = {
         "bytes": bytes_chart.bytes_chart(recording),
         "trie": trie_outline.outline_chart(recording),
@@ -56,7 +66,8 @@ def report_html(recording: Recording, findings: Findings | None = None, checklis
         report_parts.card_part(recording, findings),
         report_parts.findings_part(findings),
         checklist_part(checklist),
-        '<h2>Step through it</h2><p class="quiet">The slider, a click on the bytes, or the keys named below move the moment that everything shows.</p>',
+        "<h2>Step through it</h2>",
+        f'<p class="quiet">The slider, a click on the bytes, or the keys named below move the moment that everything shows.{escape(fewer)}</p>',
         '<div id="kvlab"></div>',
         '<h2>The same as pictures and text</h2><p class="quiet">As it stands at the end.</p>',
         *places,
@@ -69,7 +80,8 @@ def report_html(recording: Recording, findings: Findings | None = None, checklis
         title=escape(f"kvlab: {manifest.model}, {manifest.workload or 'no workload'}"),
         css=page.read("report.css") + page.style(),
         body="\n".join(body),
-        data=_as_json(dataset_of(recording, most=EVENTS).whole()),
+        data=_packed(data) if len(data) > PACKED else data,
+        packing="gzip" if len(data) > PACKED else "",
         script=page.parts() + page.read("report.js"),
     )
 
@@ -80,6 +92,11 @@ def _texts(recording: Recording) -> list[str]:
         end = recording.at(int(recording.events.item(-1, "seq")))
         texts[1:3] = [trie_outline.outline_text(end), spans_chart.spans_text(end, recording.manifest.shape)]
     return texts
+
+
+def _packed(data: str) -> str:
+    # the time is left out: the same recording makes the same file
+    return base64.b64encode(gzip.compress(data.encode(), mtime=0)).decode()
 
 
 def _as_json(data: Any) -> str:

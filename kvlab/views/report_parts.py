@@ -82,7 +82,7 @@ def again_part(recording: Recording) -> str:
     )
     return (
         '<h2>Make it again</h2><p class="quiet">With the versions above. A workload from a file needs that file, a model from a folder that folder.</p>'
-        f"<pre>{escape(command)}</pre><pre>{escape(python)}</pre>"
+        f'<pre class="command">{escape(command)}</pre><pre class="command">{escape(python)}</pre>'
     )
 
 

@@ -26,27 +26,28 @@ STEP = 12
 WIDTH = 720
 
 
-def spans_table(recording: Recording) -> tuple[pl.DataFrame, int]:
+def spans_table(recording: Recording, *, alive_only: bool = False) -> tuple[pl.DataFrame, int]:
     """Return the versions of spans that the chart draws, with lanes and group names, and how many were left out as too many.
 
-    The latest `ROWS` versions stay.
+    The latest `ROWS` versions stay; of them those that still exist with `alive_only`.
     """
-    laned = with_lanes(recording.spans)
+    spans = recording.spans.filter(pl.col("died").is_null()) if alive_only else recording.spans
+    # lanes of what is not drawn would cost the most in long runs; a snapshot's versions all stay, or it would change its lane
+    latest = spans.sort("born", "snapshot").tail(ROWS).select("snapshot").unique()
+    laned = with_lanes(spans.join(latest, on="snapshot", how="semi", maintain_order="left"))
     names = group_labels(recording.manifest.shape)
     drawn = laned.filter(pl.col("lane") < LANES).tail(ROWS)
     unnamed = pl.format("group {} ({})", "group", "layer")
     label = pl.col("group").replace_strict(names, default=unnamed, return_dtype=pl.String)
     counted = pl.col("counted").map_elements(binary, return_dtype=pl.String)
     shown = drawn.select(*COLUMNS, layers=label, counted=counted)
-    return shown, laned.height - shown.height
+    return shown, spans.height - shown.height
 
 
 def spans_chart(recording: Recording, at: alt.Parameter | None = None) -> alt.VConcatChart:
     """Return the chart of snapshot spans, moved by `at` (a parameter over `seq`); without it, the last moment."""
-    table, left_out = spans_table(recording)
-    if at is None:
-        at = alt.param(name="at", value=FAR - 1)
-        table = table.filter(pl.col("died") == FAR)
+    table, left_out = spans_table(recording, alive_only=at is None)
+    at = at or alt.param(name="at", value=FAR - 1)
     groups = table.select("group", "layers").unique(maintain_order=True).sort("group")
     reach = int(largest(table, "end")) or 1
     panels = [_panel(table, group, str(layers), str(at.name), reach) for group, layers in groups.iter_rows()]

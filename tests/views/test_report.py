@@ -13,6 +13,7 @@ import kvlab
 from kvlab.errors import UnreadableInput
 from kvlab.events import FrontierMoved, NodeBorn, RequestBegan, RequestClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken, TokenOut
 from kvlab.recording import Manifest, Recording, load
+from kvlab.views import report, thinned
 from kvlab.views.dashboard.dataset import dataset_of
 from kvlab.views.report import report_html, write_report
 from tests.browser.lab_page import chromium
@@ -254,4 +255,43 @@ def test_without_scripts_the_pictures_are_shown(browser: Browser, pair: Recordin
         assert box is not None
         assert box["width"] > 100
     assert troubles == []
+    page.close()
+
+
+def test_a_packed_report_opens_and_says_what_was_thinned(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thinned, "WHOLE", 200)
+    monkeypatch.setattr(thinned, "ENDS", 10)
+    monkeypatch.setattr(report, "PACKED", 1000)
+    recording = kvlab.twin("smollm2").run("unrelated:60", progress=False)
+    path = write_report(recording, tmp_path / "report.html")
+    page, troubles = opened(browser, path, "light")
+    page.locator("body[data-drawn=yes]").wait_for()
+    assert page.evaluate(SEQ) == recording.events.item(-1, "seq")
+    assert "So that the file stays small it can be stopped at" in page.inner_text("main")
+    page.locator(".kv-slider").focus()
+    page.keyboard.press("Home")
+    until(page, f"{SEQ} === {recording.events.item(0, 'seq')}")
+    assert troubles == []
+    page.close()
+
+
+def test_a_narrow_window_does_not_scroll_sideways(browser: Browser, fifteen: Recording, findings: Findings, tmp_path: Path) -> None:
+    page, _ = opened(browser, write_report(fifteen, tmp_path / "report.html", findings), "light")
+    page.set_viewport_size({"width": 420, "height": 900})
+    page.locator("body[data-drawn=yes]").wait_for()
+    until(page, "document.documentElement.scrollWidth <= innerWidth")
+    page.close()
+
+
+def test_on_paper_everything_is_unfolded_and_keeps_its_colours(browser: Browser, fifteen: Recording, findings: Findings, tmp_path: Path) -> None:
+    page, _ = opened(browser, write_report(fifteen, tmp_path / "report.html", findings), "dark")
+    page.locator("body[data-drawn=yes]").wait_for()
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.querySelector('.kv-swatch')).printColorAdjust") == "exact"
+    assert page.evaluate("getComputedStyle(document.querySelector('pre.command')).whiteSpace") == "pre-wrap"
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details:not([open])").count() > 0
     page.close()
