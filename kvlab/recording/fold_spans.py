@@ -116,9 +116,9 @@ class SpanFold:
 
 def fold_spans(events: pl.DataFrame) -> pl.DataFrame:
     """Return the table of snapshots, with `SCHEMA`."""
-    told = events.filter(pl.col("kind").is_in(_KINDS)).select(
-        "kind", "seq", "request", "snapshot", "node", "group", "layer", "start", "end", "state", "counted", "retained", "call_site"
-    )
+    # few columns first: the rows of half of all events would else be copied with every column
+    needed = events.select("kind", "seq", "request", "snapshot", "node", "group", "layer", "start", "end", "state", "counted", "retained", "call_site")
+    told = needed.filter(pl.col("kind").is_in(_KINDS))
     fold = SpanFold()
     for kind, seq, request, snapshot, node, group, layer, start, end, state, counted, retained, site in told.iter_rows():
         if kind == SnapshotClosed.kind:
@@ -129,5 +129,4 @@ def fold_spans(events: pl.DataFrame) -> pl.DataFrame:
             fold.placed(seq, snapshot, node)
         else:
             fold.owned(seq, snapshot, counted, retained, site)
-    columns = {name: [getattr(version, name) for version in fold.all] for name in SCHEMA}
-    return pl.DataFrame(columns, schema=SCHEMA)
+    return pl.DataFrame([pl.Series(name, [getattr(version, name) for version in fold.all], dtype=dtype) for name, dtype in SCHEMA.items()])
