@@ -6,12 +6,11 @@ Invariants: created - closed = open; `counted` = the sum over placed snapshots; 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from kvlab.allocator import Ledger
 from kvlab.allocator.scope import Scope
 from kvlab.events import Event, SnapshotClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken
-from kvlab.layers.snapshot import Snapshot
+from kvlab.layers.snapshot import Contents, Snapshot
 from kvlab.trie.node import Node
 
 UNPLACED = -1
@@ -42,29 +41,28 @@ class Book:
 
     def take_lazy(self, group: int, kind: str, start: int, end: int) -> Snapshot:
         """Open a lazy snapshot: an index into the live buffer, 0 bytes."""
-        snapshot = self._opened(group, start, end, "lazy")
+        snapshot = self._opened(group, start, end)
         self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state="lazy"))
         return snapshot
 
-    def take(self, group: int, kind: str, start: int, end: int, *, state: str, data: Any, counted: int, retained: int) -> Snapshot:
-        """Open a snapshot that holds `data`: `owned`, or a `view` of a bigger buffer."""
-        snapshot = self._opened(group, start, end, state)
-        snapshot.fill(data)
-        snapshot.counted, snapshot.retained = counted, retained
-        self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state=state, counted=counted, retained=retained))
+    def take(self, group: int, kind: str, start: int, end: int, contents: Contents) -> Snapshot:
+        """Open a snapshot that holds `contents`: `owned`, or a `view` of a bigger buffer."""
+        snapshot = self._opened(group, start, end)
+        snapshot.fill(contents)
+        counted, retained = snapshot.counted, snapshot.retained
+        self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state=snapshot.state, counted=counted, retained=retained))
         self._ledger.take_snapshot(UNPLACED, retained)
         return snapshot
 
-    def own(self, snapshot: Snapshot, data: Any, counted: int, retained: int) -> None:
+    def own(self, snapshot: Snapshot, contents: Contents) -> None:
         """Turn a lazy snapshot into an owned one; its node's bytes grow."""
-        snapshot.fill(data)
-        snapshot.state, snapshot.counted, snapshot.retained = "owned", counted, retained
-        self._emit(SnapshotOwned(snapshot=snapshot.id, counted=counted, retained=retained))
+        snapshot.fill(contents)
+        self._emit(SnapshotOwned(snapshot=snapshot.id, counted=snapshot.counted, retained=snapshot.retained))
         node = snapshot.node
-        self._ledger.take_snapshot(_place(node), retained)
+        self._ledger.take_snapshot(_place(node), snapshot.retained)
         if node is not None:
-            node.counted += counted
-            self.counted += counted
+            node.counted += snapshot.counted
+            self.counted += snapshot.counted
             self.on_growth(node)
 
     def place(self, snapshot: Snapshot, node: Node) -> None:
@@ -120,10 +118,10 @@ class Book:
         node.counted -= snapshot.counted
         self.counted -= snapshot.counted
 
-    def _opened(self, group: int, start: int, end: int, state: str) -> Snapshot:
+    def _opened(self, group: int, start: int, end: int) -> Snapshot:
         self.created += 1
         self.open += 1
-        return Snapshot(self.created, group, start, end, state)
+        return Snapshot(self.created, group, start, end)
 
 
 def _place(node: Node | None) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from kvlab.allocator.scope import Scope
 from kvlab.layers.book import Book
-from kvlab.layers.snapshot import Snapshot
+from kvlab.layers.snapshot import Contents, Snapshot
 from kvlab.layers.storage import KVStore
 from kvlab.policy import Policy
 
@@ -169,7 +169,7 @@ class KVLayers:
         if snapshot.state == "lazy":
             # It stays lazy until its copy is there: an interrupted copy is made again before the next write.
             data = self.store.copy(snapshot.start, snapshot.end)
-            self._book.own(snapshot, data, self._bytes(snapshot.start, snapshot.end), self.store.retained(data))
+            self._book.own(snapshot, self._contents(snapshot.start, snapshot.end, data))
             del self.lazies[snapshot.id]
 
     def _lazy(self, start: int, end: int) -> Snapshot:
@@ -179,9 +179,7 @@ class KVLayers:
         return snapshot
 
     def _owned(self, start: int, end: int, data: object) -> Snapshot:
-        return self._book.take(
-            self._group, self.kind, start, end, state="owned", data=data, counted=self._bytes(start, end), retained=self.store.retained(data)
-        )
+        return self._book.take(self._group, self.kind, start, end, self._contents(start, end, data))
 
-    def _bytes(self, start: int, end: int) -> int:
-        return (end - start) * self.store.group.bytes_per_token
+    def _contents(self, start: int, end: int, data: object) -> Contents:
+        return Contents(data, (end - start) * self.store.group.bytes_per_token, self.store.retained(data))

@@ -6,14 +6,32 @@ a closed snapshot holds nothing and is never used again.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from kvlab.allocator.scope import Held, Scope
 from kvlab.trie.node import Node
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a store copied for a snapshot, or handed out.
+
+    Attributes:
+        data: It, in the store's own form.
+        counted: Bytes the budget sees.
+        retained: Bytes of the buffers it keeps alive.
+        is_view: It shares a bigger buffer.
+    """
+
+    data: Any
+    counted: int
+    retained: int
+    is_view: bool = False
+
+
 class Snapshot:
-    """A snapshot of layer group `group` over tokens [start, end).
+    """A snapshot of layer group `group` over tokens [start, end), lazy until it is filled.
 
     Attributes:
         id: Its number; never used again.
@@ -26,12 +44,12 @@ class Snapshot:
 
     __slots__ = ("_data", "counted", "end", "group", "id", "node", "retained", "scope", "start", "state")
 
-    def __init__(self, number: int, group: int, start: int, end: int, state: str) -> None:
+    def __init__(self, number: int, group: int, start: int, end: int) -> None:
         self.id = number
         self.group = group
         self.start = start
         self.end = end
-        self.state = state
+        self.state = "lazy"
         self.scope = Scope(f"snapshot {number} [{start}, {end})")
         self._data: Held[Any] | None = None
         self.counted = 0
@@ -47,9 +65,11 @@ class Snapshot:
         """
         return None if self._data is None else self._data.value
 
-    def fill(self, data: Any) -> None:
-        """Hold what the store copied."""
-        self._data = self.scope.hold(data)
+    def fill(self, contents: Contents) -> None:
+        """Hold what the store copied or handed out: the snapshot is owned, or a view."""
+        self._data = self.scope.hold(contents.data)
+        self.state = "view" if contents.is_view else "owned"
+        self.counted, self.retained = contents.counted, contents.retained
 
     def __repr__(self) -> str:
         return f"Snapshot {self.id} [{self.start}, {self.end}) {self.state}"

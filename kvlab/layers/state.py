@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kvlab.layers.book import Book
 from kvlab.layers.reach import goes_back
-from kvlab.layers.snapshot import Snapshot
+from kvlab.layers.snapshot import Contents, Snapshot
 from kvlab.layers.storage import StateStore
 from kvlab.policy import Policy
 
@@ -57,10 +57,8 @@ class StateLayers:
         if offset == 0:
             return None
         data = self.store.hand_out() if self._as_view else self.store.copy()
-        state = "view" if self._as_view else "owned"
-        snapshot = self._book.take(
-            self._group, self.kind, self.store.first, offset, state=state, data=data, counted=self.store.counted(data), retained=self.store.retained(data)
-        )
+        contents = Contents(data, self.store.counted(data), self.store.retained(data), is_view=self._as_view)
+        snapshot = self._book.take(self._group, self.kind, self.store.first, offset, contents)
         if self._as_view:
             self.views[snapshot.id] = snapshot
         return snapshot
