@@ -15,9 +15,13 @@ from kvlab.views.intervals import FAR
 
 
 def group_labels(shape: dict[str, Any] | None) -> dict[int, str]:
-    """Return a name for each layer group of a shape (as `Shape.to_dict` gives it), such as `layers 0-29 (kv x30)`."""
+    """Return a name for each layer group of a shape (as `Shape.to_dict` gives it), such as `layers 0-29 (kv x30)` or `layer 3 (kv)`."""
     groups: list[dict[str, Any]] = (shape or {}).get("groups", [])
-    return {place: f"layers {layer_range(group['layers'])} ({group['kind']} x{len(group['layers'])})" for place, group in enumerate(groups)}
+    return {place: _label(group["kind"], group["layers"]) for place, group in enumerate(groups)}
+
+
+def _label(kind: str, layers: Sequence[int]) -> str:
+    return f"layer {layers[0]} ({kind})" if len(layers) == 1 else f"layers {layer_range(layers)} ({kind} x{len(layers)})"
 
 
 def layer_range(layers: Sequence[int]) -> str:

@@ -1,9 +1,9 @@
 // What a band of bytes holds at a moment: nodes, layers, and the event, request and Python code that last changed it. Pure functions of the Store.
 
 // The band at a height in the stack, in bytes from its bottom, and the height within it; null above the stack.
-function bandAt(reading, height) {
+function bandAt(reading, height, owners = STACK) {
   let base = 0;
-  for (const owner of STACK) {
+  for (const owner of owners) {
     const bytes = Math.max(0, reading?.[owner] ?? 0);
     if (height >= base && height < base + bytes) return { owner, within: (height - base) / bytes };
     base += bytes;
@@ -59,7 +59,7 @@ function changedAt(scene, owner) {
 const CALLERS = 3;
 
 function bandWords(held) {
-  const nodes = held.nodes.length ? `; on ${held.nodes.length} node${held.nodes.length === 1 ? "" : "s"}${held.node < 0 ? "" : `, #${held.node} chosen`}` : "; on no node";
+  const nodes = held.nodes.length ? `; on ${many(held.nodes.length, "node")}${held.node < 0 ? "" : `, #${held.node} chosen`}` : "; on no node";
   const event = held.event < 0 ? "" : `; last changed by event ${held.event}${held.request > 0 ? ` in request ${held.request}` : ""}`;
   const callers = held.callSite ? held.callSite.split("\n") : [];
   const site = callers.length ? `; asked for at ${callers.slice(0, CALLERS).join(" ← ")}${callers.length > CALLERS ? ` ← … ${callers.at(-1)}` : ""}` : "";

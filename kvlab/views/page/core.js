@@ -8,6 +8,14 @@ function bytesWords(count) {
   return `${count} B`;
 }
 
+const many = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+// What stood in a cache before a live run has events with numbers below 0.
+const eventWords = (seq) => (seq < 0 ? "before the run" : `event ${seq}`);
+
+// Pixels that small words of an axis take, rather more than fewer.
+const labelWidth = (words) => Math.ceil(6.3 * words.length);
+
 function fill(template, figures) {
   return template.replace(/\{(\d+)(:b)?\}/g, (_, place, isBytes) => {
     const value = figures[Number(place)];
@@ -136,11 +144,18 @@ class Store {
     return row >= 0 && sites.seq[row] === seq ? this.callSites[sites.site[row]] : "";
   }
 
-  // The row of a reading (or prediction) that holds at seq; null before the first.
+  // The row of a reading (or prediction) that holds at seq; null before the first. All that stood before a live run stood there at once.
   reading(seq, table = "readings") {
     const columns = this.tables[table];
-    const row = columns.seq ? lastUpTo(columns.seq, seq) : -1;
+    const row = columns.seq ? lastUpTo(columns.seq, seq < 0 ? -1 : seq) : -1;
     return row < 0 ? null : Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[row]]));
+  }
+
+  // The counted bytes that were read last up to seq; null before the first reading.
+  countedAt(seq) {
+    const { readings } = this.tables;
+    const row = readings.seq ? lastUpTo(readings.seq, seq) : -1;
+    return row < 0 ? null : readings.counted[row];
   }
 
   // Events of one sort that a request had up to seq.

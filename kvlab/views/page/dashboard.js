@@ -7,7 +7,7 @@ function mountDashboard(root, store, host = {}) {
   const app = {
     id: `kv${mounted}`,
     store,
-    state: { place: 0, selected: -1, band: null, window: null, order: false, overview: false, playing: false },
+    state: { place: 0, selected: -1, band: null, window: null, order: false, overview: false, playing: false, pool: null },
     found: null,
     hits: new Map(),
     extent: () => furthest(),
@@ -50,7 +50,7 @@ function mountDashboard(root, store, host = {}) {
     h("div", { class: "kv-title" }, store.about.title ?? ""),
     controls.element,
     panel("Bytes by owner", views.bytes.element, "kv-wide"),
-    panel("Trie", h("div", {}, h("div", { class: "kv-tools" }, finder.element, mode, order), finder.told, trie, tip), "kv-half"),
+    panel("Trie", h("div", {}, h("div", { class: "kv-tools" }, finder.element, mode, order), finder.told, trie, tip), "kv-half kv-tries"),
     panel("Snapshots by layer", h("div", {}, views.spans.element, details), "kv-half"),
     panel("Requests", views.requests.element, "kv-wide"),
     legend(),
@@ -136,7 +136,7 @@ function mountDashboard(root, store, host = {}) {
 
   function hover(node) {
     const scene = store.scene(app.state.place);
-    tip.textContent = scene.exists(node) ? nodeWords(store, scene, node) : "";
+    tip.textContent = scene.exists(node) ? nodeWords(store, scene, node) : groupsWords(store);
   }
 
   // Forward: in what is there, and at its end by asking the host for more.
@@ -171,7 +171,7 @@ function mountDashboard(root, store, host = {}) {
   function jump(name) {
     const place = JUMPS[name](store, app.state.selected);
     if (place >= 0) go(place, true);
-    else controls.say(`There is no moment for “${name}”.`);
+    else controls.say(jumpNone(store, name, app.state.selected));
   }
 
   function toggle() {
@@ -218,7 +218,7 @@ function mountDashboard(root, store, host = {}) {
   const keys = {
     ".": () => next("event"), ",": back, p: () => next("phase"), r: () => next("request"), " ": toggle, o: toggleMode, e: toggleOrder,
     "/": () => finder.focus(), t: () => shownTrie().focus(), y: () => views.bytes.focus(), b: () => controls.focus(),
-    q: () => root.querySelector(".kv-requests").focus(),
+    q: () => views.requests.focus(), s: () => views.requests.focusStrip(), f: () => views.bytes.togglePool(),
     "[": () => brush("["), "]": () => brush("]"), Escape: () => setWindow(null), Home: toStart, End: toEnd,
   };
   root.addEventListener("keydown", (event) => {
@@ -254,6 +254,7 @@ function mountDashboard(root, store, host = {}) {
   app.state.follow = true;
   measure();
   show(false);
+  hover(-1);
   return {
     app,
     views,

@@ -6,7 +6,7 @@ function nodeWords(store, scene, node) {
   const rank = why ? -1 : scene.candidates().indexOf(node);
   const use = store.use(node, scene.seq);
   const evict = why ? `protected: ${why}` : rank >= 0 ? `eviction candidate ${rank + 1} of ${scene.candidates().length} (${scene.policy.evict_order ?? "lru"}), first: ${scene.candidates().slice(0, 3).map((one) => `#${one}`).join(", ")}` : "";
-  return `${node === 0 ? "root" : `node #${node}`} [${start}, ${end}), ${end - start} tokens, ${bytesWords(scene.counted[node])} counted; so since event ${born}${request > 0 ? `, made by request ${request}` : ""}${use.seq >= 0 ? `, last used at event ${use.seq}` : ""}; ${evict}`;
+  return `${node === 0 ? "root" : `node #${node}`} [${start}, ${end}), ${many(end - start, "token")}, ${bytesWords(scene.counted[node])} counted; as it is since ${eventWords(born)}${request > 0 ? `, made by request ${request}` : ""}${use.clock > 0 ? `, last used ${use.seq < 0 ? "" : "at "}${eventWords(use.seq)}` : ""}; ${evict}`;
 }
 
 function detailWords(store, scene, node) {
@@ -17,7 +17,6 @@ function detailWords(store, scene, node) {
 
 function legend() {
   const states = ["owned", "lazy", "view", "missing"].map((state) => h("span", {}, h("i", { class: `kv-chip kv-${state}` }, LETTER[state]), state));
-  const sorts = ["restored", "recomputed", "new", "generated"].map((sort) => h("span", {}, h("i", { class: `kv-swatch kv-sort-${sort}` }), SORTS[sort]));
-  return h("p", { class: "kv-note kv-legend" }, ...states, h("span", {}, "frame = active path, ◂ frontier, ★ explicit restore point, ⚲ protected"), ...sorts,
-    h("span", {}, "keys: . , next and back · p phase · r request · space play · [ ] window · / search · o overview · e eviction order · t b q y trie, time, requests, bytes"));
+  const keys = [". , next and back", "p phase", "r request", "space play", "[ ] ends of a window", "/ search", "o overview", "e eviction order", "f pool", "t b y q s go to trie, time, bytes, requests, tokens"];
+  return h("p", { class: "kv-note kv-legend" }, ...states, h("span", {}, "frame = active path, ◂ frontier, ★ explicit restore point, ⚲ protected"), h("span", {}, `Keys: ${keys.join(" · ")}`));
 }

@@ -38,3 +38,16 @@ const JUMPS = {
     return rows.length && rows.at(-1).died !== -1 ? store.placeOf(rows.at(-1).died) : -1;
   },
 };
+
+// Why there is no such moment.
+function jumpNone(store, name, node) {
+  const why = {
+    "first time over budget": "counted bytes were never above the budget",
+    "first wrong position": "no restored position was found wrong",
+    "first split": "no node was split",
+    "first eviction": "nothing was evicted",
+    "the selected node's birth": node < 0 ? "no node is selected" : `node #${node} never was there`,
+    "the selected node's death": node < 0 ? "no node is selected" : `node #${node} is there to the end`,
+  };
+  return `There is no moment for “${name}”: ${why[name]}.`;
+}

@@ -25,7 +25,7 @@ function movedSince(scene, seq) {
 }
 
 function liveWords(live) {
-  if (live.kind === "recurrent") return `state after ${live.offset} tokens`;
+  if (live.kind === "recurrent") return `state after ${many(live.offset, "token")}`;
   if (live.window) return `offset ${live.offset}; ring of the last ${live.window} tokens holds [${live.from}, ${live.offset})${live.room < 0 ? "" : `, room for ${live.room}`}`;
-  return `offset ${live.offset}, ${live.room < 0 ? "room not known" : `room for ${live.room} tokens`}`;
+  return `offset ${live.offset}, ${live.room < 0 ? "room not known" : `room for ${many(live.room, "token")}`}`;
 }

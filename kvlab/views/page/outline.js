@@ -23,7 +23,7 @@ function outlineView(app) {
   let scene = null;
   let focused = 0;
   let extent = 1;
-  let anchor = null;
+  let laidOut = -1;
   let tall = 0;
   let scrolled = 0;
 
@@ -86,10 +86,10 @@ function outlineView(app) {
     setText(cells.tokens, String(end - start));
     setText(cells.counted, node === 0 ? "" : bytesWords(scene.counted[node]));
     setText(cells.request, node === 0 || request < 1 ? "" : `r${request}`);
-    setText(cells.used, use.seq < 0 ? "" : `@${use.seq}`);
+    setText(cells.used, use.clock === 0 ? "" : use.seq < 0 ? "before" : `@${use.seq}`);
     if (entry.states !== states.join()) {
       entry.states = states.join();
-      cells.chips.replaceChildren(...(node === 0 ? [] : states.map((state, group) => h("i", { class: `kv-chip kv-${state}`, title: `${store.about.groups[group].label}: ${state}` }, LETTER[state]))));
+      cells.chips.replaceChildren(...(node === 0 ? [] : states.map((state, group) => h("i", { class: `kv-chip kv-${state}`, title: `${groupName(store, group)}: ${state}` }, LETTER[state]))));
     }
     const hits = app.hits.get(node) ?? [];
     if (entry.hits !== hits.join()) {
@@ -108,7 +108,7 @@ function outlineView(app) {
     element.setAttribute("aria-selected", String(node === app.state.selected));
     if (hasChildren) element.setAttribute("aria-expanded", String(!row.hidden));
     else element.removeAttribute("aria-expanded");
-    element.setAttribute("aria-label", `${node === 0 ? "root" : `node ${node}`}, tokens ${start} to ${end}, ${bytesWords(scene.counted[node])} counted, ${states.join(", ")}` +
+    element.setAttribute("aria-label", `${node === 0 ? "root" : `node ${node}`}, tokens ${start} to ${end}, ${bytesWords(scene.counted[node])} counted${states.map((state, group) => `, ${groupName(store, group)} ${state}`).join("")}` +
       `${scene.active.has(node) ? ", active path" : ""}${node === scene.frontier ? ", frontier" : ""}${why ? `, protected: ${why}` : ""}${user ? ", explicit restore point" : ""}${hits.length ? `, found at tokens ${hits.map(([from, to]) => `${from} to ${to}`).join(", ")}` : ""}`);
     entry.at = { place, start, end };
     element.style.transform = `translateY(${place * ROW}px)`;
@@ -152,11 +152,16 @@ function outlineView(app) {
     setTimeout(() => entry.element.remove(), TWEEN_MS);
   }
 
+  // Heads, widths and height follow from what there is at any moment: nothing jumps when time moves.
   function columns() {
-    const kinds = [...new Set(store.about.groups.map((group) => group.kind))].join("/");
-    const titles = ["node", `edge on the axis of tokens, 0 to ${extent}`, "tokens", "counted", kinds || "snapshots", "from", "used"];
-    head.replaceChildren(...titles.map((title, place) => h("span", { class: place > 1 && place !== 4 ? "kv-number" : "", title }, title)));
-    body.parentElement?.style.setProperty("--kv-chips", `${Math.max(46, 15 * store.about.groups.length + 4)}px`);
+    const edge = h("span", { class: "kv-axis", title: `edges on the axis of tokens, from 0 to ${extent}` }, h("span", {}, "0"), h("span", {}, `${extent} tokens`));
+    const chips = h("span", { class: "kv-chips", title: groupsWords(store) }, ...store.about.groups.map((_, group) => h("i", { class: "kv-chip-head" }, groupLetter(store, group))));
+    const titles = ["node", edge, "tokens", "counted", chips, "from", "used"];
+    head.replaceChildren(...titles.map((title, place) => (typeof title === "string" ? h("span", { class: place > 1 ? "kv-number" : "", title }, title) : title)));
+    const sizes = outlineSizes(store);
+    for (const [name, wide] of Object.entries(sizes.columns)) body.parentElement?.style.setProperty(`--kv-${name}`, `${wide}px`);
+    tall = sizes.rows * ROW;
+    body.style.height = `${tall}px`;
   }
 
   function scrollTo(node) {
@@ -220,7 +225,7 @@ function outlineView(app) {
     } else if (event.key === "ArrowLeft") {
       if (scene.firstChild[row.node] >= 0 && !row.hidden) fold(row.node, true);
       else if (placeOf.has(parent)) focus(parent);
-    } else if (event.key === "Enter" || event.key === " ") app.select(row.node);
+    } else if (event.key === "Enter") app.select(row.node);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -236,9 +241,9 @@ function outlineView(app) {
     reveal,
     show(next, animate, follow) {
       const furthest = app.extent();
-      if (anchor !== store.about.groups.length || furthest !== extent) {
+      if (laidOut !== store.version) {
         extent = furthest;
-        anchor = store.about.groups.length;
+        laidOut = store.version;
         columns();
       }
       layout(next);

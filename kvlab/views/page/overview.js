@@ -1,21 +1,15 @@
 // The whole trie at once: x is the token offset, a leaf takes a line, a chain lies on one line. Drawn on a canvas, so 20,000 nodes are quick.
 
-// What stands where: a line (y) for each node, in the order of the outline.
-function overviewLines(scene) {
-  const line = new Float64Array(scene.row.length).fill(-1);
-  let lines = 0;
-  for (const { node } of outlineRows(scene, () => false)) {
-    const parent = scene.store.tables.nodes.parent[scene.row[node]];
-    const follows = scene.exists(parent) && parent !== node && scene.firstChild[parent] === node;
-    line[node] = follows ? line[parent] : lines++;
-  }
-  return { line, lines: Math.max(1, lines) };
-}
+const FOOT = 20;
+
+const ordinal = (count) => `${count}${count % 100 > 10 && count % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][count % 10] ?? "th"}`;
 
 function overviewView(app) {
+  const store = app.store;
   const canvas = h("canvas", { class: "kv-overview", tabindex: "0", role: "img" });
   let scene = null;
   let where = null;
+  const told = h("p", { class: "kv-note" });
 
   const ink = (name) => app.colour(name);
 
@@ -34,20 +28,22 @@ function overviewView(app) {
     const { ratio, width, height } = size();
     if (!width) return;
     const { line, lines } = overviewLines(scene);
+    const below = height - FOOT;
+    const { every, step } = overviewPitch(lines, below - 8);
     const context = canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     const extent = app.extent();
-    const step = Math.min(16, (height - 8) / lines);
-    const thick = Math.max(1, Math.min(10, step * 0.62));
-    const x = (token) => 4 + ((width - 8) * token) / extent;
-    const y = (node) => 4 + (line[node] + 0.5) * step;
-    where = { line, step, extent, width };
+    const thick = Math.max(1.5, Math.min(11, step * 0.62));
+    const x = (token) => EDGE + ((width - 2 * EDGE) * token) / extent;
+    const y = (node) => 4 + (Math.floor(line[node] / every) + 0.5) * step;
+    const drawn = overviewDrawn(scene, line, every, new Set([...scene.active, app.state.selected]));
+    where = { line, every, step, extent, width, drawn };
     const links = new Path2D();
     const paths = {};
     for (const state of ["owned", "view", "lazy", "missing"]) paths[state] = new Path2D();
     const active = new Path2D();
-    for (const node of scene.alive) {
+    for (const node of drawn) {
       const { start, end, parent } = scene.node(node);
       if (end <= start) continue;
       const left = x(start);
@@ -88,19 +84,50 @@ function overviewView(app) {
       context.strokeStyle = ink("accent");
       context.strokeRect(x(start) - 3, y(chosen) - thick / 2 - 3, Math.max(4, x(end) - x(start) + 5), thick + 6);
     }
-    canvas.setAttribute("aria-label", `The trie at event ${scene.seq}: ${scene.alive.length} nodes on ${lines} lines, from left to right by token offset up to ${extent}. ` +
+    context.font = `600 10px ${getComputedStyle(canvas).fontFamily}`;
+    context.textBaseline = "middle";
+    for (const name of overviewNames(scene, drawn, { x, step, right: width })) {
+      // on the colour of the bar the words stand on paper
+      const wide = context.measureText(name.words).width;
+      const left = name.inside ? name.at - wide / 2 : name.at;
+      context.fillStyle = ink("paper");
+      if (name.inside) context.fillRect(left - 2, y(name.node) - 5, wide + 4, 10);
+      context.fillStyle = ink("ink");
+      context.fillText(name.words, left, y(name.node) + 0.5);
+    }
+    drawAxis(context, { x, extent, width, below });
+    const shown = `${many(scene.alive.length, "node")} on ${many(lines, "line")}${every > 1 ? `; every ${ordinal(every)} line is drawn, and the active path` : ""}`;
+    told.textContent = `${shown}. A line is a path to a leaf, x its token positions.`;
+    canvas.setAttribute("aria-label", `The trie ${scene.seq < 0 ? "before the run" : `at event ${scene.seq}`}: ${shown}; from left to right by token offset up to ${extent}. ` +
       "Arrow keys select a node: left its parent, right its first child, up and down its neighbours.");
+  }
+
+  function drawAxis(context, { x, extent, width, below }) {
+    context.strokeStyle = context.fillStyle = ink("quiet");
+    context.lineWidth = 1;
+    context.font = `10px ${getComputedStyle(canvas).fontFamily}`;
+    context.beginPath();
+    context.moveTo(EDGE, below + 0.5);
+    context.lineTo(width - EDGE, below + 0.5);
+    for (const tick of tokenTicks(extent, Math.floor(width / 70))) {
+      context.moveTo(x(tick.at), below);
+      context.lineTo(x(tick.at), below + 4);
+      const wide = context.measureText(tick.words).width;
+      context.fillText(tick.words, Math.max(2, Math.min(width - wide - 2, x(tick.at) - wide / 2)), below + 11);
+    }
+    context.stroke();
   }
 
   function nodeAt(event) {
     if (!where) return -1;
     const wanted = Math.floor((event.offsetY - 4) / where.step);
-    const token = ((event.offsetX - 4) / (where.width - 8)) * where.extent;
+    const token = ((event.offsetX - EDGE) / (where.width - 2 * EDGE)) * where.extent;
+    const off = (node) => Math.abs(Math.floor(where.line[node] / where.every) - wanted);
     let best = -1;
-    for (const node of scene.alive) {
-      if (Math.abs(where.line[node] - wanted) > (where.step < 4 ? 4 / where.step : 0)) continue;
+    for (const node of where.drawn) {
+      if (off(node) > (where.step < 5 ? 1 : 0)) continue;
       const { start, end } = scene.node(node);
-      if (start <= token && token < end && (best < 0 || Math.abs(where.line[node] - wanted) < Math.abs(where.line[best] - wanted))) best = node;
+      if (start <= token && token < end && (best < 0 || off(node) < off(best))) best = node;
     }
     return best;
   }
@@ -130,8 +157,11 @@ function overviewView(app) {
   });
 
   return {
-    element: canvas,
+    element: h("div", {}, canvas, told),
     focus: () => canvas.focus(),
+    measure() {
+      canvas.style.height = `${outlineSizes(store).rows * ROW + 22}px`;
+    },
     show(next) {
       scene = next;
       draw();

@@ -26,10 +26,13 @@ function spanRows(scene, selected) {
 function captures(scene) {
   const taken = scene.store.marks("captured", scene.seq, scene.request).map((mark) => mark.end);
   const asked = scene.store.marks("scheduled", scene.seq, scene.request).map((mark) => mark.end);
-  return [...new Set([...asked, ...taken])].sort((a, b) => a - b).map((at) => ({ at, taken: taken.includes(at) }));
+  const row = scene.store.requests[scene.store.rowOfRequest.get(scene.request)];
+  // what a request that is over has not taken it never will
+  const over = row !== undefined && row.closed !== -1 && row.closed <= scene.seq;
+  return [...new Set([...asked, ...taken])].sort((a, b) => a - b).map((at) => ({ at, is: taken.includes(at) ? "taken" : over ? "not taken" : "scheduled" }));
 }
 
-const LABELS = 118;
+const CAPTURE_SIGNS = { scheduled: "▽", taken: "▼", "not taken": "crossed-out ▽" };
 
 function spansView(app) {
   const store = app.store;
@@ -41,44 +44,54 @@ function spansView(app) {
     const { chosen, groups, live, captures: marks, end } = spanRows(scene, app.state.selected);
     const extent = Math.max(app.extent(), Math.min(Math.max(0, ...live.map((row) => row.room)), app.extent() * 1.25), 1);
     const reading = store.reading(scene.seq);
-    const x = (token) => LABELS + ((width - LABELS - 8) * Math.min(token, extent)) / extent;
+    const x = (token) => EDGE + ((width - 2 * EDGE) * Math.min(token, extent)) / extent;
     const parts = [];
-    let top = 20;
-    title.textContent = `${chosen ? `path to node #${app.state.selected}` : "active path"}, tokens 0 to ${end}; captures ▽ scheduled, ▼ taken`;
+    const told = ["scheduled", "taken", "not taken"].filter((is) => marks.some((mark) => mark.is === is)).map((is) => `${CAPTURE_SIGNS[is]} ${is}`);
+    title.textContent = `${chosen ? `path to node #${app.state.selected}` : "active path"}, tokens 0 to ${end}; ${told.length ? `captures ${told.join(", ")}` : "no capture is scheduled"}`;
     for (const mark of marks) {
-      parts.push(s("path", { d: `M${x(mark.at) - 5},4 h10 l-5,9 z`, class: mark.taken ? "kv-capture kv-taken" : "kv-capture" },
-        s("title", {}, `capture at token ${mark.at}: ${mark.taken ? "taken" : "scheduled"}`)));
+      const at = x(mark.at);
+      parts.push(s("path", { d: `M${at - 5},4 h10 l-5,9 z${mark.is === "not taken" ? ` M${at - 6},13 L${at + 6},3` : ""}`, class: `kv-capture kv-${mark.is.replace(" ", "-")}` },
+        s("title", {}, `capture at token ${mark.at}: ${mark.is}`)));
     }
+    let top = 16;
+    // names stand above their rows, so that no box covers one, however long it is
     for (const row of groups) {
       const tall = Math.max(16, Math.min(44, 10 + row.layers));
-      parts.push(text(0, top + tall / 2 + 4, row.label));
-      parts.push(s("line", { x1: LABELS, x2: width - 8, y1: top + tall, y2: top + tall, class: "kv-rule" }));
+      parts.push(text(0, top + 9, row.label));
+      top += 12;
+      parts.push(s("line", { x1: EDGE, x2: width - EDGE, y1: top + tall, y2: top + tall, class: "kv-rule" }));
       for (const span of row.spans) {
         // a whole state is kept for one place, its end
         const whole = span.state !== "missing" && span.start >= span.end;
         const wide = whole ? 16 : Math.max(2, x(span.end) - x(span.start) - 1.5);
-        const left = whole ? Math.max(LABELS, x(span.end) - 17) : x(span.start);
+        const left = whole ? Math.max(0, x(span.end) - 17) : x(span.start);
         const drawn = s("g", { class: `kv-span kv-${span.state}${whole ? " kv-whole" : ""}`, "data-node": span.node },
           s("rect", { x: left, y: top + 2, width: wide, height: tall - 4, rx: 2 }),
           s("title", {}, spanWords(span, row)));
         if (wide > 14) drawn.append(s("text", { x: left + wide / 2, y: top + tall / 2 + 4, "text-anchor": "middle", class: "kv-letter" }, LETTER[span.state]));
         parts.push(drawn);
       }
-      top += tall + 6;
+      top += tall + 5;
     }
     parts.push(text(0, top + 9, `live buffers: ${bytesWords(reading?.live_logical ?? 0)} of ${bytesWords(reading?.live ?? 0)} filled`));
-    top += 16;
+    top += 14;
     for (const row of live) {
-      const start = row.kind === "recurrent" ? Math.max(LABELS, x(row.offset) - 8) : x(row.from);
+      const start = row.kind === "recurrent" ? Math.max(EDGE, x(row.offset) - 8) : x(row.from);
       const room = row.kind === "recurrent" ? start + 8 : x(row.window ? Math.max(row.offset, row.from + row.room) : Math.max(row.room, row.offset));
-      parts.push(text(0, top + 11, row.label));
+      parts.push(text(0, top + 9, `${row.label}: ${liveWords(row)}`));
+      top += 12;
       parts.push(s("g", { class: "kv-live-buffer", "data-group": row.group },
         s("rect", { x: start, y: top, width: Math.max(1, room - start), height: 12, rx: 2, class: "kv-room" }),
         s("rect", { x: start, y: top, width: Math.max(0, x(row.offset) - start), height: 12, rx: 2, class: "kv-filled" }),
         s("title", {}, `${row.label}: ${liveWords(row)}`)));
-      parts.push(s("text", { x: LABELS, y: top + 23, class: "kv-small" }, liveWords(row)));
-      top += 30;
+      top += 17;
     }
+    for (const tick of tokenTicks(extent, Math.floor(width / 70))) {
+      parts.push(s("line", { x1: x(tick.at), x2: x(tick.at), y1: top, y2: top + 4, class: "kv-axis-line" }));
+      parts.push(s("text", { x: x(tick.at), y: top + 14, class: "kv-small kv-tick", "text-anchor": tick.at === 0 ? "start" : x(tick.at) + labelWidth(tick.words) / 2 > width ? "end" : "middle" }, tick.words));
+    }
+    parts.push(s("line", { x1: EDGE, x2: width - EDGE, y1: top, y2: top, class: "kv-axis-line" }));
+    top += 16;
     svg.setAttribute("height", String(top + 4));
     svg.setAttribute("viewBox", `0 0 ${width} ${top + 4}`);
     svg.setAttribute("aria-label", `${title.textContent}. ` + groups.map((row) => `${row.label}: ${row.spans.map((span) => `${span.start} to ${span.end} ${span.state}`).join(", ") || "nothing"}`).join("; ") + `; live buffers: ${live.map((row) => `${row.label}: ${liveWords(row)}`).join("; ")}`);
