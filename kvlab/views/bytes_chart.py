@@ -28,6 +28,12 @@ GROWN = "footprint since the first reading"
 LINES = {"budget": [6, 3], COUNTED: [1, 0], HELD: [2, 2], GROWN: [10, 3, 1, 3]}
 """The lines over the stack, with their dashes."""
 
+FLAT = 2
+"""A pool of more than so many times all the rest is named and not drawn."""
+
+NAME_ROOM = 13
+"""A band of at least so many pixels at its right end has its owner's name in it."""
+
 FAR_ABOVE = 3
 """A budget of more than so many times the stack is named and not drawn, a footprint cut off there: they would press the rest flat."""
 
@@ -46,10 +52,11 @@ def bytes_chart(recording: Recording, at: alt.Parameter | None = None) -> alt.La
         words = "no bytes were read"
         layers, title, told = [theme.nothing(words)], alt.Title("Bytes by owner"), words
     else:
-        table, unit = chart_table(read)
-        budget_drawn = 0 < largest(table, "budget") <= FAR_ABOVE * _stack_top(table)
-        layers = _layers(table, unit, f"budget {binary(last_bytes(read, 'budget'))}" if budget_drawn else "")
-        title, told = _title(read, unit, budget_drawn=budget_drawn), description(recording)
+        owners = drawn_owners(read)
+        table, unit = chart_table(read, owners)
+        budget_drawn = 0 < largest(table, "budget") <= FAR_ABOVE * _stack_top(table, owners)
+        layers = _layers(table, unit, f"budget {binary(last_bytes(read, 'budget'))}" if budget_drawn else "", owners)
+        title, told = _title(read, unit, owners, budget_drawn=budget_drawn), description(recording)
         if at is not None:
             moment = alt.Chart(table).transform_filter(f"datum.seq == {at.name}").transform_aggregate(x="min(x)")
             layers.append(moment.mark_rule(color=theme.INK, strokeWidth=2).encode(x=_x(table)))
@@ -57,12 +64,19 @@ def bytes_chart(recording: Recording, at: alt.Parameter | None = None) -> alt.La
     return made if at is None else made.add_params(at)
 
 
-def chart_table(read: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Return the one table of the chart, made of `readings`, in units of the axis, and that unit's name.
+def drawn_owners(read: pl.DataFrame) -> tuple[str, ...]:
+    """Return whose bytes are stacked: without the pool where it would press the rest flat."""
+    rest = tuple(name for name in STACK if name != "pool")
+    most = max(_stack_top(read, rest), float(read.select((pl.col("active") - pl.col("weights")).max()).item() or 0))
+    return rest if largest(read, "pool") > FLAT * most else STACK
+
+
+def chart_table(read: pl.DataFrame, owners: tuple[str, ...] = STACK) -> tuple[pl.DataFrame, str]:
+    """Return the one table of the chart, made of `readings`, in units of the axis (for what is drawn of `owners`), and that unit's name.
 
     A last row repeats the last reading at the end of its request, so that its step has a width.
     """
-    unit = unit_for(max(_stack_top(read), largest(read, "counted"), largest(read, "predicted")))
+    unit = unit_for(max(_stack_top(read, owners), largest(read, "counted"), largest(read, "predicted")))
     named = {name: pl.col(name) for name in (*STACK, "budget")} | {COUNTED: pl.col("counted"), PREDICTED: pl.col("predicted")}
     named |= {HELD: (pl.col("active") - pl.col("weights")).clip(0), GROWN: _grown()}
     values = [(column / unit.size).round(4).alias(name) for name, column in named.items()]
@@ -94,12 +108,14 @@ def _footprint(read: pl.DataFrame) -> str:
     return f"; footprint of the process {binary(last)}" if last else ""
 
 
-def _stack_top(table: pl.DataFrame) -> float:
-    return float(table.select(pl.sum_horizontal(pl.col(*STACK).clip(0)).max()).item() or 0)
+def _stack_top(table: pl.DataFrame, owners: tuple[str, ...]) -> float:
+    return float(table.select(pl.sum_horizontal(pl.col(*owners).clip(0)).max()).item() or 0)
 
 
-def _title(read: pl.DataFrame, unit: str, *, budget_drawn: bool) -> alt.Title:
+def _title(read: pl.DataFrame, unit: str, owners: tuple[str, ...], *, budget_drawn: bool) -> alt.Title:
     beside = [f"weights {binary(last_bytes(read, 'weights'))} lie below and are not drawn"]
+    if "pool" not in owners:
+        beside.append(f"pool, up to {binary(largest(read, 'pool'))}, not drawn")
     if not budget_drawn and (budget := last_bytes(read, "budget")):
         beside.append(f"budget {binary(budget)} is far above")
     if footprint := _footprint(read):
@@ -113,14 +129,14 @@ def _x(table: pl.DataFrame) -> alt.X:
     return alt.X("x:Q", title="request", scale=alt.Scale(domain=domain, nice=False), axis=axis)
 
 
-def _layers(table: pl.DataFrame, unit: str, budget: str) -> list[alt.Chart]:
-    """Return areas, lines and diamonds; `budget` is the label of the budget line, "" when it is not drawn."""
-    highest = max(_stack_top(table), largest(table, COUNTED), largest(table, PREDICTED), largest(table, HELD))
+def _layers(table: pl.DataFrame, unit: str, budget: str, owners: tuple[str, ...]) -> list[alt.Chart]:
+    """Return areas with their owners' names, lines and diamonds; `budget` is the label of the budget line, "" when it is not drawn."""
+    highest = max(_stack_top(table, owners), largest(table, COUNTED), largest(table, PREDICTED), largest(table, HELD))
     top = 1.08 * max(highest, largest(table, "budget") if budget else 0, min(largest(table, GROWN), FAR_ABOVE * highest))
     base = alt.Chart(table, height=HEIGHT)
     x = _x(table)
     y = alt.Y("value:Q", title=unit, scale=alt.Scale(domain=[0, top or 1], nice=False, clamp=True))
-    layers = [_areas(base, x, y, unit)]
+    layers = [_areas(base, x, y, unit, owners), *_names(base, table, owners, top or 1)]
 
     lines = [name for name in LINES if table.get_column(name).null_count() < table.height and (budget or name != "budget")]
     dashes = alt.StrokeDash("line:N", title=None, scale=alt.Scale(domain=lines, range=[LINES[name] for name in lines]))
@@ -142,13 +158,30 @@ def _layers(table: pl.DataFrame, unit: str, budget: str) -> list[alt.Chart]:
     return layers
 
 
-def _areas(base: alt.Chart, x: alt.X, y: alt.Y, unit: str) -> alt.Chart:
-    folded = base.transform_fold(list(STACK), as_=["owner", "value"]).transform_calculate(rank=f"indexof({list(STACK)}, datum.owner)")
+def _names(base: alt.Chart, table: pl.DataFrame, owners: tuple[str, ...], top: float) -> list[alt.Chart]:
+    """Return the owners' names at the right end of their bands, where these are high enough."""
+    once = base.transform_aggregate(rows="count()")
+    made: list[alt.Chart] = []
+    below = 0.0
+    for name in owners:
+        held = max(0.0, float(table.item(-1, name) or 0))
+        if held * HEIGHT / top >= NAME_ROOM:
+            middle = HEIGHT - (below + held / 2) * HEIGHT / top
+            # lines and narrow steps cross it: dark within a white halo
+            for ink, halo in ((theme.HALO, 3), (theme.CORE, 0)):
+                words = once.mark_text(align="right", dx=-8, baseline="middle", fontWeight="bold", color=ink, stroke=ink, strokeWidth=halo)
+                made.append(words.encode(x=alt.value(WIDTH), y=alt.value(middle), text=alt.value(name)))
+        below += held
+    return made
+
+
+def _areas(base: alt.Chart, x: alt.X, y: alt.Y, unit: str, owners: tuple[str, ...]) -> alt.Chart:
+    folded = base.transform_fold(list(owners), as_=["owner", "value"]).transform_calculate(rank=f"indexof({list(owners)}, datum.owner)")
     tips = [alt.Tooltip("owner:N", title="held by"), alt.Tooltip("request:Q"), alt.Tooltip("phase:N"), alt.Tooltip("value:Q", title=unit, format=",.2f")]
     return folded.mark_area(interpolate="step-after", fillOpacity=0.85).encode(
         x=x,
         y=y.stack("zero"),
-        color=alt.Color("owner:N", title="held by", scale=theme.scale({name: theme.OWNERS[name] for name in STACK})),
+        color=alt.Color("owner:N", title="held by", scale=theme.scale({name: theme.OWNERS[name] for name in owners})),
         order=alt.Order("rank:Q"),
         tooltip=tips,
     )

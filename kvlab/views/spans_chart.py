@@ -1,6 +1,6 @@
 """Snapshot spans by layer: one panel a layer group, spans over token positions in lanes. Text twin: a line a group.
 
-Lazy spans are hollow (0 bytes), owned ones filled; the small tick at a span's end is where its state can be restored.
+Lazy spans are hollow (0 bytes), owned ones filled, and each shows its letter; the small tick at a span's end is where its state can be restored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import polars as pl
 
 from kvlab.recording import Moment, Recording
 from kvlab.units import binary
-from kvlab.views import text_table, theme
+from kvlab.views import letters, text_table, theme
 from kvlab.views.intervals import FAR, ROWS, alive
 from kvlab.views.spans_rows import group_labels, with_lanes
 from kvlab.views.tables import largest
@@ -48,8 +48,9 @@ def spans_chart(recording: Recording, at: alt.Parameter | None = None) -> alt.VC
     """Return the chart of snapshot spans, moved by `at` (a parameter over `seq`); without it, the last moment."""
     table, left_out = spans_table(recording, alive_only=at is None)
     at = at or alt.param(name="at", value=FAR - 1)
-    groups = table.select("group", "layers").unique(maintain_order=True).sort("group")
     reach = int(largest(table, "end")) or 1
+    table = letters.lettered(table, "state", letters.STATES, WIDTH / reach)
+    groups = table.select("group", "layers").unique(maintain_order=True).sort("group")
     panels = [_panel(table, group, str(layers), str(at.name), reach) for group, layers in groups.iter_rows()]
     more = f"; {left_out} more spans are not drawn" if left_out else ""
     return (
@@ -92,9 +93,11 @@ def _panel(table: pl.DataFrame, group: int, title: str, at: str, reach: int) -> 
         x=x,
         x2="end:Q",
         y=y,
-        fill=theme.span_fill(states, "snapshots"),
-        stroke=theme.span_stroke(states, "snapshots"),
+        fill=theme.span_fill(states, "snapshots", letters.legend(letters.STATES)),
+        stroke=theme.span_stroke(states, "snapshots", letters.legend(letters.STATES)),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("snapshot", "node", "layers", "start", "end", "state", "counted", "request", "born")],
     )
     ends = base.mark_tick(orient="vertical", height=STEP - 3, thickness=2, color=theme.INK).encode(x=alt.X("end:Q", title="token position"), y=y)
-    return alt.LayerChart(layer=[bars, ends]).properties(width=WIDTH, height=lanes * STEP, title=alt.Title(title, fontSize=11, fontWeight="normal"))
+    return alt.LayerChart(layer=[bars, ends, letters.drawn(base, y)]).properties(
+        width=WIDTH, height=lanes * STEP, title=alt.Title(title, fontSize=11, fontWeight="normal")
+    )

@@ -43,15 +43,15 @@ def scale(colours: dict[str, str]) -> alt.Scale:
     return alt.Scale(domain=list(colours), range=list(colours.values()))
 
 
-def span_fill(states: list[str], title: str) -> alt.Fill:
+def span_fill(states: list[str], title: str, legend: alt.Legend) -> alt.Fill:
     """Return the fill of spans by their column `state`; together with `span_stroke` it makes one legend."""
     colours = ["transparent" if state in HOLLOW else STATES[state] for state in states]
-    return alt.Fill("state:N", title=title, scale=alt.Scale(domain=states, range=colours))
+    return alt.Fill("state:N", title=title, scale=alt.Scale(domain=states, range=colours), legend=legend)
 
 
-def span_stroke(states: list[str], title: str) -> alt.Stroke:
+def span_stroke(states: list[str], title: str, legend: alt.Legend) -> alt.Stroke:
     """Return the outline of spans by their column `state`."""
-    return alt.Stroke("state:N", title=title, scale=alt.Scale(domain=states, range=[STATES[state] for state in states]))
+    return alt.Stroke("state:N", title=title, scale=alt.Scale(domain=states, range=[STATES[state] for state in states]), legend=legend)
 
 
 def config(ink: str = INK) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The trie as an outline: one row a node, its edge as a bar over token positions. Text twin: the same outline in plain text.
 
-A bar's colour is what its snapshots are (theme.STATES), its frame says that it lies on the active path, columns beside it give
+A bar's colour and letter are what its snapshots are (theme.STATES), its frame says that it lies on the active path, columns beside it give
 tokens, counted bytes and snapshots in words.
 """
 
@@ -14,7 +14,7 @@ import polars as pl
 
 from kvlab.recording import Moment, Recording
 from kvlab.units import binary
-from kvlab.views import text_table, theme
+from kvlab.views import letters, text_table, theme
 from kvlab.views.outline_rows import OutlineRow, outline_rows
 from kvlab.views.tables import largest, moments
 
@@ -85,11 +85,13 @@ def _chart(moment: Moment | None, title: str) -> alt.HConcatChart:
     table = pl.DataFrame([] if moment is None else _chart_rows(outline_rows(moment, LINES)), infer_schema_length=None)
     if moment is None or not table.height:
         return alt.hconcat(theme.nothing("there is no node")).properties(title=title, description="an empty trie")
+    reach = largest(table, "end") or 1
+    table = letters.lettered(table, "state", letters.STATES, BARS / reach)
     tallest = moment.nodes.height
     lines = min(tallest, LINES)
     y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.5, lines - 0.5], reverse=True, nice=False, zero=False, padding=0))
     base = alt.Chart(table, height=lines * STEP).encode(y=y)
-    x = alt.X("start:Q", title="token position", scale=alt.Scale(domain=[0, largest(table, "end") or 1], nice=False), axis=alt.Axis(tickMinStep=1))
+    x = alt.X("start:Q", title="token position", scale=alt.Scale(domain=[0, reach], nice=False), axis=alt.Axis(tickMinStep=1))
     tips = [alt.Tooltip(f"{name}:N") for name in ("node", "start", "end", "tokens", "counted", "snapshots", "request")]
     states = [state for state in theme.STATES if state != "live"]
     legend = "snapshots (frame = active path)"
@@ -104,8 +106,8 @@ def _chart(moment: Moment | None, title: str) -> alt.HConcatChart:
         .encode(
             x=x,
             x2="end:Q",
-            fill=theme.span_fill(states, legend),
-            stroke=theme.span_stroke(states, legend),
+            fill=theme.span_fill(states, legend, letters.legend(letters.STATES)),
+            stroke=theme.span_stroke(states, legend, letters.legend(letters.STATES)),
             strokeDash=alt.condition("datum.state == 'missing'", alt.value([2, 2]), alt.value([1, 0])),
             tooltip=tips,
         )
@@ -115,7 +117,7 @@ def _chart(moment: Moment | None, title: str) -> alt.HConcatChart:
     names = base.mark_text(align="left", fontSize=10).encode(x=indent, text="label:N")
     made = alt.hconcat(
         names.properties(width=INDENT * (deepest + 4), title=_head("node")),
-        alt.layer(frame, bars).properties(width=BARS),
+        alt.layer(frame, bars, letters.drawn(base, y)).properties(width=BARS),
         _column(base, "tokens", "tokens", 44),
         _column(base, "counted", "counted", 66),
         _column(base, "snapshots", "snapshots", 130, "left"),

@@ -1,4 +1,7 @@
-"""Requests as a waterfall: for each its phases in seconds, and its prompt as cached, matched but evaluated again, and new tokens. Text twin: a table."""
+"""Requests as a waterfall: for each its phases, and its prompt as restored, matched but evaluated again, new, and not evaluated tokens. Text twin: a table.
+
+A twin has no seconds, so its phases are as long as they have events.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +11,51 @@ import altair as alt
 import polars as pl
 
 from kvlab.recording import Recording
-from kvlab.views import text_table, theme
+from kvlab.views import letters, text_table, theme
 
 PHASES = {"begin": theme.GREY, "prefill": theme.BLUE, "attach": theme.GREEN, "decode": theme.PURPLE, "close": "transparent"}
 """The phases in their order; closing is hollow."""
 
-SORTS = {"restored": theme.GREEN, "evaluated again": theme.VERMILLION, "new": theme.BLUE}
-"""What the tokens of a prompt are."""
+PHASE_LETTERS = {"begin": "B", "prefill": "P", "attach": "A", "decode": "D", "close": "C"}
+
+SORTS = {"restored": theme.GREEN, "evaluated again": theme.VERMILLION, "new": theme.BLUE, "not evaluated": "transparent"}
+"""What the tokens of a prompt are; those that a cancelled request did not come to are hollow."""
+
+SORT_LETTERS = {"restored": "R", "evaluated again": "E", "new": "N"}
 
 ROWS = 40
 """At most this many requests are drawn: the last ones."""
 
-STEP = 15
+STEP, WIDTH = 15, 330
+
+NONE = "\N{EN DASH}"
+"""Stands where there are no seconds."""
+
+NO_SECONDS = "a twin has no seconds"
 
 
 def phases_table(recording: Recording) -> pl.DataFrame:
-    """Return a row a phase of a request: request, label, phase, `from` and `to` in milliseconds since the request began."""
-    events = recording.events.select("kind", "request", "phase", "t", "source").filter(pl.col("request") > 0)
-    began = events.filter(kind="request_began").group_by("request").agg(t0=pl.col("t").min())
+    """Return a row a phase of a request: request, phase, place, `start` and `end` since the request began: in milliseconds, of a twin in events."""
+    events = recording.events.select("seq", "kind", "request", "phase", "t", "source").filter(pl.col("request") > 0)
+    clock, unit = ("t", 1000) if recording.has_seconds else ("seq", 1)
+    began = events.filter(kind="request_began").group_by("request").agg(begun=pl.col(clock).min())
     read = events.filter((pl.col("kind") == "bytes_read") & pl.col("source").ne_missing("twin") & pl.col("phase").is_in(list(PHASES)))
-    ends = read.group_by("request", "phase").agg(to=pl.col("t").max()).join(began, on="request")
+    ends = read.group_by("request", "phase").agg(end=pl.col(clock).max()).join(began, on="request")
     order = pl.col("phase").replace_strict(list(PHASES), range(len(PHASES)), return_dtype=pl.Int64)
-    rows = ends.with_columns(place=order).sort("request", "place").with_columns(to=1000 * (pl.col("to") - pl.col("t0")))
-    return rows.with_columns(pl.col("to").shift(1).over("request").fill_null(0).alias("from")).select("request", "phase", "place", "from", "to")
+    rows = ends.with_columns(place=order).sort("request", "place").with_columns(end=unit * (pl.col("end") - pl.col("begun")))
+    return rows.with_columns(pl.col("end").shift(1).over("request").fill_null(0).alias("start")).select("request", "phase", "place", "start", "end")
 
 
 def prompts_table(recording: Recording) -> pl.DataFrame:
-    """Return a row a request and sort of token: request, sort, tokens, `from` and `to` as token offsets."""
+    """Return a row a request and sort of token: request, sort, `start` and `end` as token offsets."""
     rows: list[dict[str, Any]] = []
-    for row in recording.requests.select("request", "tokens", "matched", "cached").drop_nulls().iter_rows(named=True):
-        cuts = (0, row["cached"], max(row["cached"], row["matched"]), row["tokens"])
-        rows += [{"request": row["request"], "sort": sort, "from": cuts[at], "to": cuts[at + 1]} for at, sort in enumerate(SORTS) if cuts[at + 1] > cuts[at]]
-    return pl.DataFrame(rows, schema={"request": pl.Int64, "sort": pl.String, "from": pl.Int64, "to": pl.Int64})
+    known = recording.requests.select("request", "tokens", "matched", "cached", "evaluated").drop_nulls(["tokens", "matched", "cached"])
+    for row in known.iter_rows(named=True):
+        cached, tokens = row["cached"], row["tokens"]
+        reached = tokens if row["evaluated"] is None else min(tokens, cached + row["evaluated"])
+        cuts = (0, cached, min(reached, max(cached, row["matched"])), reached, tokens)
+        rows += [{"request": row["request"], "sort": sort, "start": cuts[at], "end": cuts[at + 1]} for at, sort in enumerate(SORTS) if cuts[at + 1] > cuts[at]]
+    return pl.DataFrame(rows, schema={"request": pl.Int64, "sort": pl.String, "start": pl.Int64, "end": pl.Int64})
 
 
 def waterfall_chart(recording: Recording) -> alt.HConcatChart:
@@ -48,47 +64,48 @@ def waterfall_chart(recording: Recording) -> alt.HConcatChart:
     phases, prompts = (table.filter(pl.col("request").is_in(kept)) for table in (phases_table(recording), prompts_table(recording)))
     if not prompts.height and not phases.height:
         return alt.hconcat(theme.nothing("there is no request")).properties(title="Requests", description="no requests")
-    y = alt.Y("request:O", title="request")
     height = max(2, len(kept)) * STEP
-    time = (
-        alt.Chart(phases, width=330, height=height)
-        .mark_bar(stroke=theme.INK, strokeWidth=0.7)
-        .encode(
-            x=alt.X("from:Q", title="ms since it began"),
-            x2="to:Q",
-            y=y,
-            color=alt.Color("phase:N", title=None, scale=theme.scale(PHASES)),
-            order="place:Q",
-            tooltip=["request:N", "phase:N", "from:Q", "to:Q"],
-        )
-    )
-    tokens = (
-        alt.Chart(prompts, width=330, height=height)
-        .mark_bar(stroke=theme.INK, strokeWidth=0.7)
-        .encode(
-            x=alt.X("from:Q", title="token of the prompt", axis=alt.Axis(tickMinStep=1)),
-            x2="to:Q",
-            y=alt.Y("request:O", title=None),
-            color=alt.Color("sort:N", title=None, scale=theme.scale(SORTS)),
-            tooltip=["request:N", "sort:N", "from:Q", "to:Q"],
-        )
-    )
+    unit = "ms" if recording.has_seconds else "events"
+    time = _bars(phases, "phase", PHASES, PHASE_LETTERS, f"{unit} since it began", height)
+    tokens = _bars(prompts, "sort", SORTS, SORT_LETTERS, "token of the prompt", height)
     both: Any = alt.hconcat(time, tokens, spacing=24)
     drawn: alt.HConcatChart = both.resolve_scale(color="independent")
+    beside = "" if recording.has_seconds else f"; {NO_SECONDS}, so phases are as long as they have events"
+    cancelled = [request for request, stop in recording.requests.select("request", "stop").iter_rows() if stop == "cancelled" and request in kept]
+    if cancelled:
+        beside += f"; cancelled: {', '.join(map(str, cancelled[:12]))}{' …' if len(cancelled) > 12 else ''}"
+    measure = "in milliseconds" if recording.has_seconds else "in events"
     return drawn.properties(
-        title=alt.Title("Requests", subtitle="phases on the left, what of the prompt was restored on the right"),
-        description=f"A waterfall of {len(kept)} requests: phases in milliseconds, and the prompt's tokens as restored, evaluated again, new.",
+        title=alt.Title("Requests", subtitle=f"phases on the left, what of the prompt was restored on the right{beside}"),
+        description=f"A waterfall of requests, {len(kept)}: phases {measure}, and the prompt's tokens as {', '.join(SORTS)}{beside}.",
     )
+
+
+def _bars(table: pl.DataFrame, of: str, colours: dict[str, str], shown: dict[str, str], title: str, height: int) -> alt.LayerChart:
+    hollow = [word for word, colour in colours.items() if colour == "transparent"]
+    reach = max(1e-9, *(table.get_column("end").to_list() or [1]))
+    base = alt.Chart(letters.lettered(table, of, shown, WIDTH / reach, hollow=hollow), width=WIDTH, height=height)
+    y = alt.Y("request:O", title="request")
+    x = alt.X("start:Q", title=title, scale=alt.Scale(domain=[0, reach], nice=False), axis=alt.Axis(tickMinStep=1 if of == "sort" else 0))
+    bars = base.mark_bar(stroke=theme.INK, strokeWidth=0.7).encode(
+        x=x,
+        x2="end:Q",
+        y=y,
+        color=alt.Color(f"{of}:N", title=None, scale=theme.scale(colours), legend=letters.legend(shown)),
+        tooltip=["request:N", f"{of}:N", "start:Q", "end:Q"],
+    )
+    return alt.LayerChart(layer=[bars, letters.drawn(base, y, title)])
 
 
 def waterfall_text(recording: Recording, most: int = 30) -> str:
-    """Return the requests as a table of text, with the reason for what was not reused."""
-    counts = ("request", "tokens", "matched", "cached", "left", "generated")
+    """Return the requests as a table of text, with the reason for what was not reused and whether they were cancelled."""
+    counts = ("request", "tokens", "matched", "cached", "left", "evaluated", "generated")
     rows = recording.requests.iter_rows(named=True)
-    cells = [(*(row[name] for name in counts), _ms(row["ttft_s"]), row["reason"] or "", row["label"] or "") for row in rows]
-    titles = (*counts, "TTFT ms", "reason", "label")
-    return text_table.columns(titles, text_table.shortened(cells, most), left=(7, 8))
+    cells = [(*(row[name] for name in counts), row["stop"] or "", _ms(row["ttft_s"]), row["reason"] or "", row["label"] or "") for row in rows]
+    titles = (*counts, "ended by", "TTFT ms", "reason", "label")
+    table = text_table.columns(titles, text_table.shortened(cells, most), left=(7, 9, 10))
+    return table if recording.has_seconds else f"{table}\n{NO_SECONDS}"
 
 
 def _ms(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{1000 * seconds:.1f}"
+    return NONE if seconds is None else f"{1000 * seconds:.1f}"

@@ -49,7 +49,7 @@ def test_lanes_never_overlap(fifteen: Recording) -> None:
 
 def test_bars_and_end_ticks_over_one_dataset(pair: Recording) -> None:
     spec = specification(spans_chart(pair))
-    assert marks(spec) == ["bar", "tick"]
+    assert marks(spec) == ["bar", "tick", "text"]
     assert sorted(row["snapshot"] for row in one_dataset(spec)) == [2, 3, 4]
     bars = next(units(spec))
     assert bars["encoding"]["fill"]["scale"]["domain"] == ["owned", "lazy", "view"]

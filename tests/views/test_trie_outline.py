@@ -43,7 +43,7 @@ def test_a_long_outline_of_text_says_what_it_leaves_out(fifteen: Recording) -> N
 
 def test_columns_beside_the_bars_over_one_dataset(pair: Recording) -> None:
     spec = specification(trie_outline.outline_chart(pair))
-    assert marks(spec) == ["text", "bar", "bar", "text", "text", "text"]
+    assert marks(spec) == ["text", "bar", "bar", "text", "text", "text", "text"]
     assert [row["node"] for row in one_dataset(spec)] == [0, 2, 1, 3]
 
 

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from kvlab.units import binary, unit_for
-from kvlab.views import theme
+from kvlab.views import letters, theme
 from kvlab.views.compare.comparison import OWNERS, Comparison
 from kvlab.views.tables import largest
 
@@ -27,6 +27,9 @@ LINES = 60
 """At most this many rows of the tries are drawn."""
 
 STEP = 15
+
+PANEL = 320
+"""Pixels of one side's tokens."""
 
 
 def comparison_chart(comparison: Comparison) -> alt.VConcatChart:
@@ -98,12 +101,14 @@ def _tries(comparison: Comparison) -> Any:
     states = [state for state in theme.STATES if state != "live"]
     y = alt.Y("place:Q", axis=None, scale=alt.Scale(domain=[-0.5, len(shown) - 0.5], reverse=True, nice=False, zero=False))
     reach = largest(table, "end") or 1
+    table = letters.lettered(table, "state", letters.STATES, PANEL / reach)
+    known = letters.legend(letters.STATES)
     panels: list[Any] = []
     for panel in "AB":
-        base = alt.Chart(table, width=320, height=len(shown) * STEP).transform_filter(f"datum.panel == '{panel}' && isValid(datum.start)")
+        base = alt.Chart(table, width=PANEL, height=len(shown) * STEP).transform_filter(f"datum.panel == '{panel}' && isValid(datum.start)")
         x = alt.X("start:Q", title="token position", scale=alt.Scale(domain=[0, reach], nice=False))
         bars = base.mark_bar(height=STEP - 7, strokeWidth=1.3).encode(
-            x=x, x2="end:Q", y=y, fill=theme.span_fill(states, "snapshots"), stroke=theme.span_stroke(states, "snapshots")
+            x=x, x2="end:Q", y=y, fill=theme.span_fill(states, "snapshots", known), stroke=theme.span_stroke(states, "snapshots", known)
         )
         alone = (
             base.transform_filter("datum.side != 'both'")
@@ -111,7 +116,7 @@ def _tries(comparison: Comparison) -> Any:
             .encode(x=x, x2="end:Q", y=y)
         )
         names = base.mark_text(align="left", dx=4, fontSize=9).encode(x=alt.X("end:Q"), y=y, text="label:N")
-        panels.append(alt.layer(alone, bars, names).properties(title=f"{panel} after request {comparison.last}"))
+        panels.append(alt.layer(alone, bars, letters.drawn(base, y), names).properties(title=f"{panel} after request {comparison.last}"))
     more = f"; {len(rows) - LINES} more rows are not drawn" if len(rows) > LINES else ""
     return alt.hconcat(*panels, spacing=24).properties(
         title=alt.Title("Tries side by side", subtitle=f"a common node is one row; framed = only on that side{more}")
