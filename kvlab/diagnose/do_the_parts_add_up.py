@@ -13,7 +13,7 @@ import polars as pl
 from kvlab.cache.check import TOLERANCE
 from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
 from kvlab.recording import Recording
-from kvlab.recording.readings import observed
+from kvlab.recording.readings import PAGED_OUT, observed
 from kvlab.units import binary
 
 QUESTION = "do_the_parts_add_up"
@@ -75,8 +75,6 @@ def _counted_by_snapshots(recording: Recording) -> list[dict[str, int]]:
         ]
     ).sort("seq")
     changes = changes.with_columns(pl.col("change").cum_sum().alias("held")).unique("seq", keep="last", maintain_order=True).sort("seq")
-    joined = (
-        closes.select("seq", "request", pl.coalesce("paged_out", "counted").alias("counted")).sort("seq").join_asof(changes.select("seq", "held"), on="seq")
-    )
-    table = joined.unique("request", keep="last", maintain_order=True).select("request", (pl.col("counted") - pl.col("held").fill_null(0)).alias("difference"))
-    return table.to_dicts()
+    joined = closes.select("seq", "request", PAGED_OUT).sort("seq").join_asof(changes.select("seq", "held"), on="seq")
+    last = joined.unique("request", keep="last", maintain_order=True)
+    return last.select("request", (pl.col("paged_out") - pl.col("held").fill_null(0)).alias("difference")).to_dicts()

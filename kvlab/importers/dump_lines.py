@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvlab.importers import ollama_values as values
-from kvlab.importers.told_values import ToldNode, told_node
+from kvlab.importers.own_attributes import ToldNode, told_node
 
 MOST_NODES = 50_000
 """Nodes of one dump that are read."""

@@ -6,7 +6,7 @@ spellings of the prefix cache's records: `kv cache` up to v0.31.2, `prefix cache
 
 from __future__ import annotations
 
-from kvlab.importers.told_values import PREDICTION, WARNING
+from kvlab.importers.own_attributes import PREDICTION, WARNING
 
 READ: dict[str, str] = {
     "cache hit": "hit",

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from kvlab.cache.paging import FREE_ALL
 from kvlab.importers import ollama_values as values
-from kvlab.importers import told_values
+from kvlab.importers import own_attributes
 from kvlab.importers.dump_lines import DumpReader, Labels, told_of
 from kvlab.importers.ollama_requests import Requests
 from kvlab.importers.ollama_runners import Runners
 from kvlab.importers.ollama_values import size
+from kvlab.importers.own_attributes import told
 from kvlab.importers.rows import READING, Rows
 from kvlab.importers.stamps import Clock
-from kvlab.importers.told_values import told
 from kvlab.recording.readings import PREDICTED
 
 
@@ -122,7 +122,7 @@ class Records:
         """A restore that was refused: all layers were freed."""
         found = values.OFFSET.search(line, at)
         if found is not None:
-            self.requests.around("warned", told_values.words(told(line), "message") or f"{FREE_ALL} (offset {int(found[1])})")
+            self.requests.around("warned", own_attributes.words(told(line), "message") or f"{FREE_ALL} (offset {int(found[1])})")
         return found is not None
 
     def evict_leaf(self, line: bytes, at: int) -> bool:
@@ -205,7 +205,7 @@ class Records:
     def told_warning(self, line: bytes, at: int) -> bool:
         """A warning of a run of ours."""
         del at
-        message = told_values.words(told(line), "message")
+        message = own_attributes.words(told(line), "message")
         if message is not None:
             self.requests.around("warned", message)
         return message is not None
@@ -214,7 +214,7 @@ class Records:
         """What the twin holds after the last request of a run of ours."""
         del at
         values_ = told(line)
-        self.rows.add_to(self.rows.requests, "bytes_told", (PREDICTED, "close", *(told_values.count(values_, name) for name in READING)))
+        self.rows.add_to(self.rows.requests, "bytes_told", (PREDICTED, "close", *(own_attributes.count(values_, name) for name in READING)))
         return True
 
     def terminated(self, line: bytes, at: int) -> bool:

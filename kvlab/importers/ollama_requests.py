@@ -13,9 +13,9 @@ from typing import Any
 
 from kvlab.cache.paging import FREE_ALL
 from kvlab.cache.reuse import reason_for
-from kvlab.importers import told_values
+from kvlab.importers import own_attributes
+from kvlab.importers.own_attributes import Told
 from kvlab.importers.rows import READING, Rows
-from kvlab.importers.told_values import Told
 
 MOST_WAITING = 10_000
 """Rows that wait for the request they belong to; beyond that they belong to the running one."""
@@ -40,7 +40,7 @@ class _Running:
     nodes: int | None = None
     active: int | None = None
     pool: int | None = None
-    told: told_values.Told = field(default_factory=dict[str, str])
+    told: own_attributes.Told = field(default_factory=dict[str, str])
 
 
 class Requests:
@@ -72,7 +72,7 @@ class Requests:
         if self._now.open:
             self._end(None)
         rows = self._rows
-        rows.began(told_values.words(told, "label") or "", total)
+        rows.began(own_attributes.words(told, "label") or "", total)
         self._now = _Running(open=True, tokens=total, matched=matched, cached=cached, left=left, began=rows.t)
         refused = any(kind == "warned" and values[0].startswith(FREE_ALL) for _, kind, values in self._waiting)
         self.settle(its_end=False)
@@ -83,7 +83,7 @@ class Requests:
             # which layer it was a log does not tell
             layer = None if reason == "reuse_limited_by_restore_point" else ""
         if "reason" in told:
-            reason, layer = told_values.words(told, "reason"), told_values.words(told, "layer")
+            reason, layer = own_attributes.words(told, "reason"), own_attributes.words(told, "layer")
         rows.add("matched", total, matched, cached, left, reason, layer)
 
     def around(self, kind: str, *values: Any) -> None:
@@ -154,7 +154,7 @@ class Requests:
     def _read(self, peak: int | None) -> None:
         told = self._now.told
         if told:
-            self._rows.add("bytes_told", None, "close", *(told_values.count(told, name) for name in READING))
+            self._rows.add("bytes_told", None, "close", *(own_attributes.count(told, name) for name in READING))
         elif self._now.counted is not None or self._now.active is not None:
             self._rows.add("bytes_read", "close", self._now.size, self._now.counted, self._now.pool, self._now.active, peak, self._now.nodes)
 
@@ -165,9 +165,9 @@ class Requests:
         prefill_s = None if prefilled is None else max(0.0, prefilled - self._now.began)
         decode_s = None if prefilled is None or peak is None else max(0.0, rows.t - prefilled)
         if told:
-            whole = [told_values.count(told, name) for name in ("generated", "peak")]
-            took = [told_values.seconds(told, name) for name in ("prefill_s", "decode_s", "ttft_s")]
-            rows.add("request_closed", whole[0], told_values.words(told, "stop"), took[0], took[1], whole[1], took[2])
+            whole = [own_attributes.count(told, name) for name in ("generated", "peak")]
+            took = [own_attributes.seconds(told, name) for name in ("prefill_s", "decode_s", "ttft_s")]
+            rows.add("request_closed", whole[0], own_attributes.words(told, "stop"), took[0], took[1], whole[1], took[2])
         else:
             rows.add("request_closed", self._generated(), "cancelled" if self._now.cancelled else None, prefill_s, decode_s, peak, None)
         rows.request = 0

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from kvlab.importers.dump_lines import DumpReader, Row
 from kvlab.importers.dump_nodes import Names
+from kvlab.importers.own_attributes import ToldSnapshot
 from kvlab.importers.rows import Rows
-from kvlab.importers.told_values import ToldSnapshot
 
 NOWHERE = -1
 

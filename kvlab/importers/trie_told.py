@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kvlab.importers.told_values import ToldNode, ToldSnapshot
+from kvlab.importers.own_attributes import ToldNode, ToldSnapshot
 from kvlab.recording.fold_nodes import ROOT, NodeFold
 from kvlab.recording.fold_spans import SpanFold, SpanVersion
 from kvlab.units import binary

@@ -2,7 +2,7 @@
 
 What Ollama's format carries: of a request tokens, matched, cached, left, generated, that it was cancelled, its peak, bytes counted, nodes and active bytes;
 captures, evictions, page ins and page outs; the trie and the sum of each node's snapshots as they stand at every request's end. Sizes have two decimals of
-their binary unit, times three of a second. What it has no word for stands in attributes of our own (`told_values`), which readers of such logs skip:
+their binary unit, times three of a second. What it has no word for stands in attributes of our own (`own_attributes`), which readers of such logs skip:
 with them the tables `requests`, `nodes` and `spans` come back whole, as they stand at every request's end. Not carried are answers (`text`): a
 server's log holds none. What lives and dies within one request leaves no trace in the dumps.
 """
@@ -16,8 +16,8 @@ from typing import Any
 
 from kvlab.cache.paging import FREE_ALL
 from kvlab.errors import UnreadableInput
+from kvlab.importers.own_attributes import PREDICTION, WARNING, attributes, node_attributes
 from kvlab.importers.rows import READING
-from kvlab.importers.told_values import PREDICTION, WARNING, attributes, node_attributes
 from kvlab.importers.trie_told import TrieTold
 from kvlab.recording import Recording
 from kvlab.recording.readings import PREDICTED

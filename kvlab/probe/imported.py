@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from kvlab.events import Event, Observed, RequestBegan, RequestClosed
-from kvlab.importers.kept import Kept, observed_in
+from kvlab.importers.kept_events import Kept, observed_in
 from kvlab.importers.mac_tools import Footprint
 from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.processes import Vmmap

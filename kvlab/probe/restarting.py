@@ -1,4 +1,4 @@
-"""Restarting the server that is probed (mission E2), and whether it happened.
+"""Restarting the server that is probed (experiment E2), and whether it happened.
 
 A probe restarts nothing by itself: it runs the command that the user allowed, or asks the user and waits, bounded, with a look every `LOOK_S`.
 Proof: the server's process is another one, it answers, and the processes that held the model are gone. Where the server's process cannot be

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from kvlab.events import ChunkRan, Matched, Observed, RequestBegan, RequestClosed, TokenOut, Warned
-from kvlab.recording.readings import observed, predicted
+from kvlab.recording.readings import PAGED_OUT, observed, predicted
 
 SCHEMA: dict[str, pl.DataType] = {
     "request": pl.Int64(),
@@ -51,8 +51,6 @@ snapshots; `counted` is what the budget sees, `paged_out` what the trie's snapsh
 whole bytes, `_s` are seconds."""
 
 SECONDS = ("ttft_s", "prefill_s", "decode_s")
-
-_PAGED_OUT = pl.coalesce("paged_out", "counted").alias("paged_out")
 
 
 def fold_requests(events: pl.DataFrame) -> pl.DataFrame:
@@ -118,7 +116,7 @@ def _bytes(events: pl.DataFrame) -> pl.DataFrame:
         "request",
         "nodes",
         "counted",
-        _PAGED_OUT,
+        PAGED_OUT,
         "live",
         "snapshots",
         (pl.col("weights") + pl.col("live") + pl.col("snapshots")).alias("retained"),
@@ -132,7 +130,7 @@ def _bytes(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _predicted(events: pl.DataFrame) -> pl.DataFrame:
-    told = _last(predicted(events)).with_columns(_PAGED_OUT)
+    told = _last(predicted(events)).with_columns(PAGED_OUT)
     return told.select("request", *(pl.col(name).alias(f"predicted_{name}") for name in ("counted", "paged_out", "live", "nodes")))
 
 

@@ -13,6 +13,9 @@ from kvlab.events import BytesRead
 PREDICTED = "twin"
 """The source of predictions."""
 
+PAGED_OUT = pl.coalesce("paged_out", "counted").alias("paged_out")
+"""What the trie's snapshots count: `counted` where a reading does not tell the two apart, as a budget on paged-out bytes need not."""
+
 _IS_READING = pl.col("kind") == BytesRead.kind
 
 

@@ -1,4 +1,4 @@
-"""Restarting the server (mission E2): by the user's command or by the user, proved by its process, never by the probe alone."""
+"""Restarting the server (experiment E2): by the user's command or by the user, proved by its process, never by the probe alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workload against a recorded server: a row a request, as mission E1 asks for it."""
+"""A workload against a recorded server: a row a request, as experiment E1 needs it."""
 
 from __future__ import annotations
 

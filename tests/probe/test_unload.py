@@ -1,4 +1,4 @@
-"""Unloading (mission E2): accepted is not done. The list, the old process and a load that really happens are the proof."""
+"""Unloading (experiment E2): accepted is not done. The list, the old process and a load that really happens are the proof."""
 
 from __future__ import annotations
 

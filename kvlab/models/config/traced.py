@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from kvlab.models.config import weights_told
 from kvlab.models.config.drafts import draft_group, draft_layers
+from kvlab.models.config.kinds_and_context import context_of, require_known
 from kvlab.models.config.limits import require_sane
 from kvlab.models.config.net import USUAL_TYPE, assumed, lazy_net, number_type, same_random_state, told
 from kvlab.models.config.provenance import FACT, GUESS, Provenance, SourcedShape
 from kvlab.models.config.source import Config, read_config
-from kvlab.models.config.told_lists import context_of, require_known
 from kvlab.models.config.weight_headers import require_whole
 from kvlab.shape import LayerGroup, Shape
 
