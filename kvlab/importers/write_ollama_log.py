@@ -20,6 +20,7 @@ from kvlab.importers.own_attributes import PREDICTION, WARNING, attributes, node
 from kvlab.importers.rows import READING
 from kvlab.importers.trie_told import TrieTold
 from kvlab.recording import Recording
+from kvlab.recording.fold_requests import SECONDS
 from kvlab.recording.readings import PREDICTED
 from kvlab.units import binary
 
@@ -64,6 +65,8 @@ class _Writer:
             self._base = datetime(2000, 1, 1, tzinfo=UTC)
         groups: list[dict[str, Any]] = recording.manifest.shape.get("groups", [])
         self._trie = TrieTold(sum(group["kind"] != "stateless" for group in groups))
+        # of a run without seconds none are told: a reader would take them for a model's
+        self._seconds = SECONDS if recording.has_seconds else ()
         self._cached = self._left = 0
         self._began: Row = {}
         self._closing: Row = {}
@@ -156,7 +159,7 @@ class _Writer:
             for label, node in self._trie.lines():
                 line = self.line(row["t"], "TRACE", "prefix_cache.go", label)
                 yield line if self._plain else line + node_attributes(node)
-        told = {name: row[name] for name in ("generated", "stop", "ttft_s", "prefill_s", "decode_s", "peak")}
+        told = {name: row[name] for name in ("generated", "stop", *self._seconds, "peak")}
         yield self.line(row["t"], "INFO", "pipeline.go", "peak memory", f'size="{_size(row["peak"])}"', told)
         self._began = {}
 
