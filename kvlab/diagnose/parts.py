@@ -13,6 +13,7 @@ import polars as pl
 from kvlab.diagnose.outside.series_seen import DIFFERENCE, TOLD_BY_SERVER, figures_of
 from kvlab.events import Loaded
 from kvlab.recording import Recording
+from kvlab.recording.readings import observed
 
 DIRTY = "dirty"
 GRAPHICS = ("ioaccelerator", "iosurface", "owned unmapped (graphics)")
@@ -86,7 +87,7 @@ def _of_others(recording: Recording) -> int:
 
 def _allocator(recording: Recording, name: str) -> int | None:
     """Return the allocator's bytes: the last that a log's records or a table tell."""
-    read = recording.events.filter((pl.col("kind") == "bytes_read") & pl.col("source").ne_missing("twin") & pl.col(name).is_not_null())
+    read = observed(recording.events).filter(pl.col(name).is_not_null())
     if read.height:
         return int(read.item(-1, name)) or None
     rows = recording.observed.filter(pl.col("gauge").is_in([name, f"mlx_{name}"]) & pl.col("value").is_not_null() & (pl.col("label") != DIFFERENCE))

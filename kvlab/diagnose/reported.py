@@ -15,6 +15,10 @@ from kvlab.events import FrontierMoved
 from kvlab.recording import Recording
 from kvlab.recording.readings import observed
 from kvlab.shape import WHOLE_STATE
+from kvlab.units import GB
+
+PS_UNITS = ((10**12, "TB"), (GB, "GB"), (10**6, "MB"), (10**3, "KB"))
+"""What `ollama ps` calls bytes, the largest first."""
 
 
 def reported(*, weights: int, live: int, paged_out: int, pool: int = 0, shared: int = 0) -> int:
@@ -55,3 +59,12 @@ def reported_bytes(recording: Recording) -> dict[int, int]:
             shared=shared.get(row["request"], 0),
         )
     return told
+
+
+def ps_size(count: float) -> str:
+    """Return bytes as `ollama ps` prints SIZE: decimal units, cut to a whole number from 10 up, one decimal below that if there is one."""
+    for factor, name in PS_UNITS:
+        if count >= factor:
+            value = count / factor
+            return f"{int(value)} {name}" if value >= 10 or value == int(value) else f"{value:.1f} {name}"
+    return f"{count:.0f} B"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kvlab.diagnose.cases import seen_of
-from kvlab.diagnose.cases.figures import ps_size
+from kvlab.diagnose.reported import ps_size
 from kvlab.lab import open_twin
 from kvlab.workloads import case
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kvlab.diagnose.reported import ps_size
 from kvlab.units import GB, GIB
 from kvlab.workloads.case_expected import AFTER, COUNTS, NO_GAP, PER_CAPTURE, PINNED, PS_SIZE, UNLOAD_PARTS
 
 PAGED_GIB, PUBLISHED_GIB, REPORTED_GIB = 0.01, 0.005, 0.05
-PS_UNITS = ((10**12, "TB"), (GB, "GB"), (10**6, "MB"), (10**3, "KB"))
 
 Row = tuple[str, int | None, Any, Any]
 """What differs, in which request (None for the whole run), what was expected, what was got."""
@@ -53,15 +53,6 @@ class Seen:
 
 
 Judge = Callable[[Any, Seen], Iterator[Row]]
-
-
-def ps_size(count: float) -> str:
-    """Return bytes as `ollama ps` prints SIZE: decimal units, cut to a whole number from 10 up, one decimal below that if there is one."""
-    for factor, name in PS_UNITS:
-        if count >= factor:
-            value = count / factor
-            return f"{int(value)} {name}" if value >= 10 or value == int(value) else f"{value:.1f} {name}"
-    return f"{count:.0f} B"
 
 
 def judge_of(key: str) -> Judge | None:
