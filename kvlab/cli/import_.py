@@ -18,7 +18,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="Ollama's server.log, `ollama ps` or /api/ps, vmmap, footprint, ps, vm_stat, tables of figures, ...; packed with gzip or not; - is standard input",
+        help="Ollama's server.log, `ollama ps` or /api/ps, vmmap, footprint, ps, vm_stat, tables of figures, ...; packed (gzip, xz) or not; - is standard input",
     )
     parser.add_argument("--as", metavar="KIND", dest="kind", help="what it is, when it is not recognised; a wrong KIND names them all")
     parser.add_argument("-o", "--out", metavar="NAME.kvrec", help="keep the recording in this folder")

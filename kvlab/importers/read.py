@@ -61,7 +61,7 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
     """Read a file into a recording.
 
     Args:
-        path: The file, packed with gzip or not; `-` is standard input.
+        path: The file, packed with gzip or xz or not; `-` is standard input.
         kind: One of `KINDS`; by default it is recognised.
         out: The recording's folder; None for a temporary one.
 
