@@ -27,6 +27,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", metavar="FILE", help="the file to write (default: report.html; Markdown is printed)")
     parser.add_argument("--markdown", action="store_true", help="a block to paste into an issue: verdicts, figures, versions; no prompts, paths or names")
     parser.add_argument("--shape", metavar="S", help="the model's shape, when it is not recognised: a shipped name, a config.json, or a folder with one")
+    parser.add_argument("--policy", metavar="VERSION", help="the server's rules, when its version is not told: a release such as 0.32.5, or main")
     parser.add_argument(
         "--note", metavar="ITEM=WORDS", action="append", default=[], help="what you know of an item of the checklist that no recording tells; may be repeated"
     )
@@ -40,7 +41,7 @@ def run(args: Arguments) -> int:
     from kvlab.diagnose import diagnose
 
     recording = open_recording(args)
-    findings = diagnose(recording, shape=args.shape)
+    findings = diagnose(recording, shape=args.shape, policy=args.policy)
     filled = _checklist(args, recording, findings)
     if args.markdown:
         return _markdown(args, recording, findings, filled)

@@ -18,7 +18,7 @@ from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
 from kvlab.diagnose.finding import Evidence, Finding
 from kvlab.diagnose.findings import Findings
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right
-from kvlab.diagnose.known import OWN, with_shape
+from kvlab.diagnose.known import OWN, with_policy, with_shape
 from kvlab.diagnose.per_capture import per_capture
 from kvlab.diagnose.what_did_a_hit_allocate import has_hits, what_did_a_hit_allocate
 from kvlab.diagnose.what_survived_a_cancel import what_survived_a_cancel
@@ -29,6 +29,7 @@ from kvlab.diagnose.who_holds_it import who_holds_it
 from kvlab.diagnose.why_not_reused import why_not_reused
 from kvlab.diagnose.why_slow import why_slow
 from kvlab.diagnose.will_it_fit import will_it_fit
+from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import Shape
 
@@ -52,21 +53,30 @@ __all__ = [
 ]
 
 
-def diagnose(recording: Recording, *, checked: bool | None = None, shape: Shape | str | Path | Mapping[str, Any] | None = None) -> Findings:
+def diagnose(
+    recording: Recording,
+    *,
+    checked: bool | None = None,
+    shape: Shape | str | Path | Mapping[str, Any] | None = None,
+    policy: Policy | str | None = None,
+) -> Findings:
     """Return the answers to all questions about a recording, the most asked first; one that cannot be answered says what to record.
 
     Args:
         recording: Of our own runs, of an import, or of a probe.
         checked: Whether every restored position was checked; by default the recording is asked.
         shape: The model's shape, when the recording does not name a model that is shipped: a shipped name, a config.json, a folder, or a Shape.
+        policy: The server's rules, when the recording does not tell its version: a release such as `0.32.5`, `main`, or a Policy.
 
     Raises:
-        BadValue: no shape of that name is shipped.
+        BadValue: no shape of that name is shipped, or the policy is no version that is known.
         UnreadableInput: the shape's file cannot be read.
         NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
     """
     if shape is not None:
         recording = with_shape(recording, shape)
+    if policy is not None:
+        recording = with_policy(recording, policy)
     growth = _growth(recording)
     held = who_holds_it(recording)
     found = [
@@ -101,8 +111,15 @@ def _growth(recording: Recording) -> Finding:
 
 
 class _Asked(ModuleType):
-    def __call__(self, recording: Recording, *, checked: bool | None = None, shape: Shape | str | Path | Mapping[str, Any] | None = None) -> Findings:
-        return diagnose(recording, checked=checked, shape=shape)
+    def __call__(
+        self,
+        recording: Recording,
+        *,
+        checked: bool | None = None,
+        shape: Shape | str | Path | Mapping[str, Any] | None = None,
+        policy: Policy | str | None = None,
+    ) -> Findings:
+        return diagnose(recording, checked=checked, shape=shape, policy=policy)
 
 
 # `import kvlab.diagnose` puts this module where the public function `kvlab.diagnose` is expected.

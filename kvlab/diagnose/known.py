@@ -23,6 +23,9 @@ from kvlab.shape import Shape
 OWN = ("lab", "twin")
 """Sources whose cache is looked into and that tell each request's reason. All others are seen from outside: reasons are derived, evictions do not show."""
 
+RELEASES = ("main", "0.33.0", "0.32.7", "0.32.1", "0.30.8", "0.30.7")
+"""The releases with which rules changed, the newest first: the sets of rules that are known."""
+
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _TOTALS = ("system_total", "physical")
 
@@ -37,6 +40,17 @@ def with_shape(recording: Recording, shape: Shape | str | Path | Mapping[str, An
     """
     found = shape if isinstance(shape, Shape) else open_twin(shape).shape if isinstance(shape, Mapping) else read_shape(shape)
     manifest = dataclasses.replace(recording.manifest, shape=found.to_dict())
+    return Recording(manifest, recording.events, path=recording.path, damaged=recording.damaged)
+
+
+def with_policy(recording: Recording, policy: Policy | str) -> Recording:
+    """Return the recording with the rules that a user names: a release such as `0.32.5`, `main`, or a Policy.
+
+    Raises:
+        BadValue: the text is no version, or older than the rules that are known.
+    """
+    rules = policy if isinstance(policy, Policy) else Policy.of_server(policy)
+    manifest = dataclasses.replace(recording.manifest, policy=rules.to_dict())
     return Recording(manifest, recording.events, path=recording.path, damaged=recording.damaged)
 
 

@@ -49,7 +49,7 @@ def why_not_reused(recording: Recording) -> Finding:
     rows = recording.requests.filter(pl.col("matched").is_not_null() & pl.col("cached").is_not_null())
     if rows.height < 2 and not rows.get_column("matched").sum():
         return not_enough_data(QUESTION, f"{rows.height} requests have been matched.", "Record at least 2 requests; the first one has nothing to reuse.")
-    rows = rows.with_columns(
+    rows = rows.with_columns(_reason()).with_columns(
         pl.when(pl.col("reason") == "evicted").then(pl.col("left")).otherwise(pl.col("matched") - pl.col("cached")).alias("lost"),
     )
     lost = {reason: int(rows.filter(pl.col("reason") == reason).get_column("lost").sum()) for reason in LOSSES}
@@ -94,6 +94,12 @@ def why_not_reused(recording: Recording) -> Finding:
         evidence=(Evidence("requests", tuple(decisive.head(MOST_ROWS).select(_COLUMNS).to_dicts())),),
         refuted_by=_REFUTED_BY[verdict],
     )
+
+
+def _reason() -> pl.Expr:
+    """Return the reason as it was told, else, as of a table, what the counts say: they show a restore point's limit, not what eviction took."""
+    short = pl.when(pl.col("cached") < pl.min_horizontal("matched", pl.col("tokens") - 1)).then(pl.lit("reuse_limited_by_restore_point"))
+    return pl.coalesce(pl.col("reason"), short.when(pl.col("matched") > 0).then(pl.lit("reused_in_full")).otherwise(pl.lit("nothing_shared"))).alias("reason")
 
 
 def _restore_point(recording: Recording, rows: pl.DataFrame, worst: dict[str, Any], numbers: dict[str, Number]) -> str:

@@ -39,6 +39,21 @@ def test_a_shape_that_cannot_be_used(kvlab_says: Kvlab, shape: str, code: int) -
     assert (said.code, said.out) == (code, "")
 
 
+def test_policy_names_the_servers_version(kvlab_says: Kvlab, tmp_path: Path) -> None:
+    log = Path(__file__).parents[2] / "data" / "samples" / "ollama_grew.log"
+    file = tmp_path / "server.log"
+    file.write_text("".join(line for line in log.read_text().splitlines(keepends=True) if "Listening" not in line))
+    said = finding(kvlab_says("diagnose", file, "--policy", "0.32.5", "--json"), "budget_or_leak")
+    assert (said["verdict"], said["confidence"]) == ("over_budget_by_design", "high")
+    assert "over_budget_by_design" in kvlab_says("report", file, "--markdown", "--policy", "0.32.5").out
+
+
+@pytest.mark.parametrize("command", ["diagnose", "report"])
+def test_a_policy_that_is_no_version_is_2(kvlab_says: Kvlab, command: str) -> None:
+    said = kvlab_says(command, TABLE, "--policy", "yesterday")
+    assert (said.code, said.out) == (2, "")
+
+
 @pytest.mark.parametrize("command", ["diagnose", "report"])
 def test_an_unrelated_text_is_3_and_names_what_can_be_read(kvlab_says: Kvlab, command: str, tmp_path: Path) -> None:
     file = tmp_path / "letter.txt"

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kvlab.diagnose.finding import Finding, not_enough_data
-from kvlab.diagnose.known import model_of, policy_of, shape_of
+from kvlab.diagnose.known import model_of, policy_told, shape_of
 from kvlab.diagnose.outside.counted_told import counted_told
 from kvlab.diagnose.outside.heap import heap_growth
 from kvlab.diagnose.outside.judged import QUESTION, judged
 from kvlab.diagnose.outside.requests_told import how_many_run
 from kvlab.diagnose.outside.rules_say import rules_say
+from kvlab.diagnose.outside.rules_tried import judged_by_known_rules
 from kvlab.diagnose.outside.series_seen import Seen, series_seen
 from kvlab.diagnose.outside.size_alone import size_alone
 from kvlab.recording import Recording
@@ -44,7 +45,10 @@ def _beside_twin(recording: Recording) -> Finding | None:
     """Return the verdict on figures beside the twin of the requests told; None when there are no figures, no matches or no shape."""
     parts, shape = series_seen(recording), shape_of(recording)
     told = next((part for part in parts if part.told is not None), None)
-    return None if told is None or shape is None else judged(_latest(told), shape, policy_of(recording))
+    if told is None or shape is None:
+        return None
+    policy = policy_told(recording)
+    return judged_by_known_rules(_latest(told), shape) if policy is None else judged(_latest(told), shape, policy)
 
 
 def _latest(seen: Seen) -> Seen:

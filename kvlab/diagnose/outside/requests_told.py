@@ -52,8 +52,10 @@ def how_many_run(told: Sequence[Told], most: int = MOST_REQUESTS) -> int:
     return count
 
 
-def requests_of(told: Sequence[Told]) -> Iterator[Request]:
+def requests_of(told: Sequence[Told], look_ahead: int = 0) -> Iterator[Request]:
     """Yield requests with these counts, in order.
+
+    A cache whose keys look ahead matches that many tokens fewer than two prompts share.
 
     A match longer than every earlier prompt and reply was made with something from before the first request: it is taken as new.
     """
@@ -61,8 +63,9 @@ def requests_of(told: Sequence[Told]) -> Iterator[Request]:
     kept: list[tuple[int, ...]] = []
     for one in told:
         matched = min(one.matched, one.tokens)
-        earlier = next((tokens for tokens in reversed(kept) if len(tokens) >= matched), ()) if matched else ()
-        prompt = earlier[:matched] + fresh.take(one.tokens - len(earlier[:matched]))
+        shared = min(matched + look_ahead, one.tokens) if matched else 0
+        earlier = next((tokens for tokens in reversed(kept) if len(tokens) >= shared), ()) if shared else ()
+        prompt = earlier[:shared] + fresh.take(one.tokens - len(earlier[:shared]))
         reply = fresh.take(one.generated)
         kept.append(prompt + reply)
         del kept[:-MOST_KEPT]

@@ -37,7 +37,7 @@ class ToldTwin:
 @lru_cache(maxsize=256)
 def told_twin(told: tuple[Told, ...], shape: Shape, policy: Policy) -> ToldTwin:
     """Run the twin of requests with these counts."""
-    requests = tuple(requests_of(told))
+    requests = tuple(requests_of(told, shape.look_ahead if policy.draft_keys == "pairs" else 0))
     recording = _run(requests, shape, lawful(policy))
     without_budget = _reported(_run(requests, shape, lawful(policy).replace(budget_bytes=0)))
     return ToldTwin(_reported(recording), without_budget - without_budget[0], budget_or_leak(recording))
