@@ -1,7 +1,9 @@
 """Room: what a model may still lawfully take, and what its machine still has. Bytes throughout; what is not known is None.
 
 Still to come, by the rules: what its budget has left, live buffers up to a full context, and what a prefill of that length needs for a
-moment. What the machine has: what the system calls available, else all of it less what is held.
+moment. How full the budget is comes from what the cache counts, or from the weights and what is held now; without either all of it is taken
+for unfilled, and `budget_was_read` says so. What the machine has: what the system calls available, or the share that it calls free, else all
+of it less what is held.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from kvlab.diagnose.known import last, machine_bytes, policy_of, shape_of
+from kvlab.diagnose.machine_told import machine_told
 from kvlab.diagnose.parts import Parts, parts
 from kvlab.diagnose.peak_transients import prefill_transient
 from kvlab.importers.figures import read_figure
@@ -35,11 +38,13 @@ class Room:
         base: What it takes without snapshots: weights, else what was listed first.
         budget: Of the snapshots.
         budget_left: What they have not used.
+        budget_was_read: Whether what they use was read, or follows from the weights; else all of the budget may be filled already.
         live_left: What live buffers may still grow by, to a full context.
         transient: What the last forward of a prefill of a full context needs for a moment.
         context: Tokens of that context.
         total: All bytes of the machine.
-        available: What it has left.
+        available: What it has left; where nobody read it, at most so much: all of it less what is held.
+        was_read: Whether `available` was read.
         swap: Swap in use.
     """
 
@@ -47,11 +52,13 @@ class Room:
     base: int | None
     budget: int
     budget_left: int
+    budget_was_read: bool
     live_left: int | None
     transient: int | None
     context: int | None
     total: int | None
     available: int | None
+    was_read: bool
     swap: int | None
 
 
@@ -61,6 +68,8 @@ def room(recording: Recording) -> Room:
     now = held.get("size") or _sum(held) or held.get("footprint")
     base = held.get("weights") or _first(recording) or (shape.weights_bytes if shape is not None else None) or None
     counted = held.get("counted")
+    weights_known = bool(held.get("weights") or (shape is not None and shape.weights_bytes) or _loaded(recording))
+    budget_was_read = counted is not None or (weights_known and now is not None)
     if counted is None:
         counted = max(0, now - base) if now is not None and base is not None else 0
     context = _context(recording) or (min(shape.context, MOST_CONTEXT) if shape is not None else 0) or None
@@ -70,19 +79,26 @@ def room(recording: Recording) -> Room:
         transient = prefill_transient(shape, policy, context)
     available = next((found for gauge in AVAILABLE if (found := last(recording, gauge)) is not None), None)
     total = machine_bytes(recording)
+    share = machine_told(recording).free_share
+    if available is None and total is not None and share is not None:
+        available = round(total * share)
+    was_read = available is not None
     if available is None and total is not None and now is not None:
         used = last(recording, "memory_used")
+        was_read = used is not None
         available = total - (used if used is not None else now)
     return Room(
         held=now,
         base=base,
         budget=policy.budget_bytes,
         budget_left=max(0, policy.budget_bytes - counted),
+        budget_was_read=budget_was_read,
         live_left=live_left,
         transient=transient,
         context=context,
         total=total,
         available=available,
+        was_read=was_read,
         swap=last(recording, "swap_used"),
     )
 
@@ -111,8 +127,18 @@ def _first(recording: Recording) -> int | None:
         rows = recording.observed.filter((pl.col("gauge") == gauge) & pl.col("value").is_not_null())
         if rows.height:
             return int(rows.item(0, "value"))
+    return _loaded(recording)
+
+
+def _loaded(recording: Recording) -> int | None:
     loaded = recording.events.filter((pl.col("kind") == "loaded") & (pl.col("weights") > 0))
     return int(loaded.item(0, "weights")) if loaded.height else None
+
+
+def none_listed(recording: Recording) -> bool:
+    """Return whether a server was asked for its models and never listed one."""
+    told = recording.events.filter(pl.col("kind") == "listed").get_column("count").drop_nulls()
+    return bool(len(told)) and not (told > 0).any()
 
 
 def _context(recording: Recording) -> int | None:

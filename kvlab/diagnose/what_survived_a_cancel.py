@@ -17,7 +17,9 @@ QUESTION = "what_survived_a_cancel"
 
 def what_survived_a_cancel(recording: Recording) -> Finding:
     """Answer whether retries of cancelled requests resumed where the cancel came."""
-    stopped = recording.requests.filter((pl.col("stop") == "cancelled") & (pl.col("generated") == 0))
+    cancelled = recording.requests.filter(pl.col("stop") == "cancelled")
+    # a log does not count the tokens of a reply that did not end
+    stopped = cancelled.filter(pl.col("generated").fill_null(0) == 0)
     evaluated = (
         recording.events.filter(pl.col("kind") == "chunk_ran")
         .group_by("request")
@@ -25,7 +27,7 @@ def what_survived_a_cancel(recording: Recording) -> Finding:
         .join(stopped.select("request", "tokens"), on="request", how="inner")
     )
     if evaluated.is_empty():
-        return not_enough_data(QUESTION, "No request was cancelled in its prefill.", "Record a request that is cancelled, and one that asks the same again.")
+        return _not_told(cancelled.get_column("request").to_list(), stopped.get_column("request").to_list())
     pairs = (
         recording.requests.select("request", "tokens", "matched", "cached", "limiting_layer")
         .join(evaluated.rename({"request": "cancelled"}), on="tokens", how="inner")
@@ -61,3 +63,14 @@ def what_survived_a_cancel(recording: Recording) -> Finding:
         evidence=(Evidence("requests", tuple(shown.head(12).to_dicts())),),
         refuted_by="a retry of the same prompt that restores another number of tokens than the cancelled request had evaluated",
     )
+
+
+def _not_told(cancelled: list[int], before_a_token: list[int]) -> Finding:
+    again = "one that asks the same again"
+    if before_a_token:
+        told = f"Request {before_a_token[0]} was cancelled; how far its prompt had been evaluated is not told."
+        return not_enough_data(QUESTION, told, f"Record the server's log at TRACE (OLLAMA_DEBUG=2), and after the cancel {again}.")
+    if cancelled:
+        told = f"Request {cancelled[0]} was cancelled in its reply, after its prefill."
+        return not_enough_data(QUESTION, told, f"Record a request that is cancelled while its prompt is evaluated, and {again}.")
+    return not_enough_data(QUESTION, "No request was cancelled in its prefill.", f"Record a request that is cancelled, and {again}.")

@@ -1,7 +1,8 @@
 """Question 4: what will unload, clear or stop give back, and when is a reading settled?
 
-Without an unload in the recording it is a forecast: ending the process gives back weights, live buffers, snapshots and pool together, and leaves
-the process's base. Clearing the cache alone gives snapshots to the pool first, which the process keeps. With one, what followed decides (unload_seen.py).
+Without an unload in the recording, or a log that tells that the runner was stopped, it is a forecast: ending the process gives back weights,
+live buffers, snapshots and pool together, and leaves the process's base. Clearing the cache alone gives snapshots to the pool first, which the
+process keeps. With one, what followed decides (unload_seen.py).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_enough_data
 from kvlab.diagnose.outside.unload_proved import unload_proved
 from kvlab.diagnose.parts import Parts, parts
+from kvlab.diagnose.runner_stopped import RunnerStopped, runner_stopped
 from kvlab.diagnose.unload_seen import UnloadSeen, unload_seen
 from kvlab.recording import Recording
 from kvlab.units import binary
@@ -25,7 +27,10 @@ def what_will_unload_give_back(recording: Recording) -> Finding:
     if proved is not None:
         return proved
     seen = unload_seen(recording)
-    return _seen(seen) if seen is not None else _cleared(recording) or _forecast(parts(recording))
+    if seen is not None:
+        return _seen(seen)
+    stopped = runner_stopped(recording)
+    return _cleared(recording) or (_forecast(parts(recording)) if stopped is None else _stopped(stopped, parts(recording)))
 
 
 def _seen(seen: UnloadSeen) -> Finding:
@@ -112,7 +117,7 @@ def _forecast(held: Parts) -> Finding:
     numbers: dict[str, Number] = {"is_forecast": "yes"}
     numbers |= {f"{name}_bytes": held.bytes[name] for name in FORECAST if name in held.bytes}
     inside = [name for name in FORECAST if name in held.bytes]
-    back = sum(held.bytes[name] for name in inside) if "weights" in held.bytes else held.get("size") or _active(held) or held.get("footprint")
+    back = _held_in_all(held)
     if back is None:
         return not_enough_data(QUESTION, "Nothing tells what the model takes.", "Record /api/ps or the process's footprint: kvlab probe.")
     numbers["give_back_bytes"] = back
@@ -130,6 +135,28 @@ def _forecast(held: Parts) -> Finding:
         confidence="medium" if "weights" in held.bytes else "low",
         evidence=(Evidence("bytes", ({name: held.bytes[name] for name in held.bytes},)),),
         refuted_by=_REFUTED_BY["all_but_process_base"],
+    )
+
+
+def _held_in_all(held: Parts) -> int | None:
+    inside = [held.bytes[name] for name in FORECAST if name in held.bytes]
+    return sum(inside) if "weights" in held.bytes else held.get("size") or _active(held) or held.get("footprint")
+
+
+def _stopped(stopped: RunnerStopped, held: Parts) -> Finding:
+    count = _held_in_all(held)
+    whose = f" (process {', '.join(map(str, stopped.pids))})" if stopped.pids else ""
+    before = f" It held {binary(count)} when last read." if count is not None else ""
+    numbers: dict[str, Number] = {"is_forecast": "no", "stopped_at_s": round(stopped.t, 1), "old_pids": list(stopped.pids), "held_before_bytes": count}
+    return Finding(
+        question=QUESTION,
+        verdict="not_settled",
+        summary=f"The runner{whose} was stopped after {stopped.t:.0f} s, and nothing is told after it.{before} Whether the process is gone and its bytes are "
+        "back, only a look shows: kvlab probe --watch 15.",
+        numbers=numbers,
+        confidence="low",
+        evidence=(Evidence("events", ({"t": stopped.t, "pids": list(stopped.pids), "held": count},)),),
+        refuted_by=_REFUTED_BY["not_settled"],
     )
 
 

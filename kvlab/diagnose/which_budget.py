@@ -12,9 +12,12 @@ from dataclasses import replace
 import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_enough_data
-from kvlab.diagnose.room import Room, room
+from kvlab.diagnose.known import OWN
+from kvlab.diagnose.machine_told import machine_told
+from kvlab.diagnose.room import Room, none_listed, room
 from kvlab.events import Evicted
 from kvlab.recording import Recording
+from kvlab.recording.extremes import largest
 from kvlab.units import GB, binary
 
 QUESTION = "which_budget"
@@ -28,6 +31,8 @@ GROWN_OVER = GB
 
 def which_budget(recording: Recording) -> Finding:
     """Answer whether the budget suits the machine and the requests."""
+    if none_listed(recording) and not recording.requests.get_column("counted").is_not_null().any():
+        return not_enough_data(QUESTION, "No model is listed.", "Load one and look again: kvlab probe.")
     found = room(recording)
     lost, cached, evictions = _lost(recording)
     plateau = None if found.base is None else found.base + found.budget + (found.live_left or 0)
@@ -49,21 +54,46 @@ def which_budget(recording: Recording) -> Finding:
         found.available is not None and found.held is not None and found.budget_left > found.available
     )
     if too_large or swap_grown > GROWN_OVER:
-        return _finding("budget_larger_than_machine", _large(found, plateau, swap_grown), numbers, "medium" if too_large and found.total else "low")
+        return _finding("budget_larger_than_machine", _large(found, plateau, swap_grown), numbers, _sure_of_large(found, plateau))
     if lost > cached and evictions:
         words = f"{evictions} evictions: later requests lost up to {lost} tokens to them and restored {cached}. A larger budget, or another order of eviction."
         return _finding("thrash", words, numbers, "medium")
     read = recording.requests.get_column("counted").drop_nulls()
     if not len(read) and found.total is None and found.available is None:
         record = "Record the machine's bytes and what the cache counts: kvlab probe, and the server's log at OLLAMA_DEBUG=2."
-        return not_enough_data(QUESTION, "Neither what the cache counts nor what the machine has is told.", record)
+        told = f"Neither what the cache counts nor what the machine has is told in bytes. {machine_told(recording).words()}".strip()
+        return not_enough_data(QUESTION, told, record)
     if len(read) and int(read[-1]) > found.budget:
         lacks = f"The budget of {binary(found.budget)} does not hold: {binary(int(read[-1]))} are counted; budget_or_leak says why."
         return replace(not_enough_data(QUESTION, lacks, "Record a run that its rules keep below it."), numbers=numbers)
     fits = "" if found.total is None else f" Full it takes {binary(plateau)} of the machine's {binary(found.total)}." if plateau is not None else ""
-    state = f"is full: of {evictions} evictions later requests lost up to {lost} tokens" if evictions else "evicts nothing yet"
+    most = _most_counted(recording)
+    # inside our own cache nothing but a full budget evicts
+    full = recording.manifest.source in OWN or most is None or most >= found.budget
+    state = "evicts nothing yet"
+    if evictions:
+        lost_words = f"of {evictions} evictions later requests lost up to {lost} tokens"
+        seen = f"was not seen full: {binary(most or 0)} were counted at most, with what was evicted"
+        state = f"is full: {lost_words}" if full and most is not None else f"{seen}; {lost_words}" if most is not None else f"evicts: {lost_words}"
     words = f"The budget of {binary(found.budget)} {state}; {cached} were restored. It is not in the way.{fits}"
-    return _finding("budget_filling", words, numbers, "medium" if len(read) else "low")
+    return _finding("budget_filling", words, numbers, "medium" if len(read) and full else "low")
+
+
+def _sure_of_large(found: Room, plateau: int | None) -> Confidence:
+    """Return how sure it is that a budget is larger than its machine: not very, where it stands on a budget that may be filled already."""
+    surely = plateau is not None and found.total is not None and plateau >= found.total
+    return "medium" if surely or (found.total is not None and found.budget_was_read) else "low"
+
+
+def _most_counted(recording: Recording) -> int | None:
+    """Return the most that was counted in a request, with what was evicted in it; None when nothing was counted."""
+    rows = recording.requests.filter(pl.col("counted").is_not_null()).select("request", "counted")
+    if not rows.height:
+        return None
+    evicted = recording.events.filter((pl.col("kind") == Evicted.kind) & pl.col("source").ne_missing("twin"))
+    freed = evicted.group_by("request").agg(pl.col("freed").fill_null(0).sum())
+    both = rows.join(freed, on="request", how="left").select(pl.col("counted") + pl.col("freed").fill_null(0)).to_series()
+    return int(largest(both))
 
 
 def _lost(recording: Recording) -> tuple[int, int, int]:
@@ -89,7 +119,10 @@ def _largest(found: Room) -> int | None:
 def _large(found: Room, plateau: int | None, swap_grown: int) -> str:
     parts = [f"Weights, live buffers and a full budget of {binary(found.budget)} are {binary(plateau)}"] if plateau is not None else []
     parts += [f"the machine has {binary(found.total)}"] if found.total is not None else []
-    parts += [f"{binary(found.available)} are available, {binary(found.budget_left)} of the budget are still to come"] if found.available is not None else []
+    come = f"{binary(found.budget_left)} of the budget are still to come"
+    if not found.budget_was_read:
+        come = f"up to {binary(found.budget_left)} of the budget may still come (how full it is was not read)"
+    parts += [f"{binary(found.available)} are available, {come}"] if found.available is not None else []
     parts += [f"swap grew by {binary(swap_grown)} meanwhile"] if swap_grown > GROWN_OVER else []
     largest = _largest(found)
     advice = f" The largest budget that leaves room is about {binary(largest)}, before other programs." if largest else " No budget leaves room."

@@ -1,6 +1,6 @@
 """Question 8: why is it slow now: swapping, evaluating again what was there before, or a long reply?
 
-- `swap`: swap grew during the recording, and where speeds are told, they fell with it.
+- `swap`: swap grew during the recording, and where speeds are told, they fell with it; also by less, where the system tells that little is free.
 - `re_prefill`: of all seconds told, at least `MUCH` went into tokens that had matched and were not restored.
 - `long_decode`: at least `MUCH` went into replies. A prefill always stops one token before its end, so `total - 1` is a reply that runs,
   not a prefill that hangs.
@@ -9,13 +9,16 @@ Seconds are those of the recording; a run of the twin has none that mean anythin
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_enough_data
+from kvlab.diagnose.machine_told import LITTLE, MachineTold, machine_told
+from kvlab.events import Warned
 from kvlab.recording import Recording
-from kvlab.units import GB, binary
+from kvlab.units import GB, MIB, binary
 
 QUESTION = "why_slow"
 
@@ -25,19 +28,31 @@ MUCH = 1 / 3
 SWAPPED = GB
 """Growth of swap from which on it is."""
 
+SWAPPED_SHORT = 256 * MIB
+"""The same where the system tells that little is free."""
+
 LEAST_S = 1.0
 """Seconds in all below which nothing is slow."""
 
 FELL = 0.7
 """A speed that is at most this share of the first one has fallen."""
 
+_SWAP_NOTED = re.compile(r"\bswap(?:ping|ped)?(?: already| is)? (?:active|in use)|\bswapping\b", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class _Swap:
-    grew: int
-    out: int
+    machine: MachineTold
     speed_first: float | None
     speed_last: float | None
+
+    @property
+    def most(self) -> int:
+        return max(self.machine.swap_grew, self.machine.swapped_out)
+
+    @property
+    def short(self) -> bool:
+        return self.most >= SWAPPED_SHORT and self.machine.free_share is not None and self.machine.free_share <= LITTLE
 
     @property
     def fell(self) -> bool:
@@ -57,20 +72,27 @@ def why_slow(recording: Recording) -> Finding:
         "decode_s": round(decode, 2),
         "evaluated_again_s": round(again, 2),
         "evaluated_again_tokens": int(rows.get_column("lost").sum() or 0),
-        "swap_growth_bytes": swap.grew,
-        "swapped_out_bytes": swap.out,
+        "swap_growth_bytes": swap.machine.swap_grew,
+        "swapped_out_bytes": swap.machine.swapped_out,
+        "free_share": swap.machine.free_share,
         "first_decode_tokens_per_s": swap.speed_first,
         "last_decode_tokens_per_s": swap.speed_last,
     }
     evidence = (Evidence("requests", tuple(rows.sort("spent", descending=True).head(5).to_dicts())),)
-    if max(swap.grew, swap.out) >= SWAPPED and (swap.fell or swap.speed_first is None):
+    if (swap.most >= SWAPPED or swap.short) and (swap.fell or swap.speed_first is None):
         speed = f" Replies fell from {swap.speed_first:.4g} to {swap.speed_last:.4g} tokens/s with it." if swap.fell else ""
-        out = f", {binary(swap.out)} were swapped out meanwhile" if swap.out else ""
-        words = f"Swap grew by {binary(swap.grew)}{out}: what the model holds no longer fits.{speed}"
-        return _finding("swap", words, numbers, "high" if swap.fell else "medium", evidence)
+        out = f", {binary(swap.machine.swapped_out)} were swapped out meanwhile" if swap.machine.swapped_out else ""
+        whose = "what the model holds" if recording.requests.height else "what runs on the machine"
+        words = f"Swap grew by {binary(swap.machine.swap_grew)}{out}: {whose} no longer fits.{speed}"
+        if swap.machine.free_share is not None:
+            words = f"{words} {swap.machine.words()}"
+        if not swap.fell:
+            words += " No speeds are told beside it."
+        sure = "high" if swap.fell else "medium" if swap.most >= SWAPPED else "low"
+        return _finding("swap", words, numbers, sure, evidence)
     if total < LEAST_S:
         record = "Record seconds: the server's log at INFO with its times, or kvlab probe --workload."
-        return not_enough_data(QUESTION, f"{total:.1f} s of prefill and reply are told, which is nothing to explain.", record)
+        return not_enough_data(QUESTION, f"{total:.1f} s of prefill and reply are told, which is nothing to explain.{_noted(recording)}", record)
     if again >= MUCH * total:
         words = (
             f"{again:.1f} of {total:.1f} s went into {numbers['evaluated_again_tokens']} tokens that had matched and were evaluated again; "
@@ -102,18 +124,22 @@ def _seconds(recording: Recording) -> pl.DataFrame:
     return rows.select(*columns, (pl.col("prefill") * share).alias("again"))
 
 
+def _noted(recording: Recording) -> str:
+    """Return what somebody wrote of swap beside a request's figures."""
+    for request, message in recording.events.filter(pl.col("kind") == Warned.kind).select("request", "message").iter_rows():
+        found = _SWAP_NOTED.search(message or "")
+        if found:
+            return f" Beside request {request} stands: {found[0]}."
+    return ""
+
+
 def _swap(recording: Recording) -> _Swap:
     observed = recording.observed
-    used = observed.filter(pl.col("gauge") == "swap_used").get_column("value").drop_nulls()
-    since = observed.filter(pl.col("gauge") == "swapped_out_since").unique("seq").get_column("value").drop_nulls()
-    total = observed.filter(pl.col("gauge") == "swapped_out").get_column("value").drop_nulls()
-    out = int(since.sum()) if len(since) else int(total[-1] - total[0]) if len(total) > 1 else 0
     speeds = observed.filter((pl.col("gauge") == "decode_tps") & (pl.col("request") > 0)).sort("request").get_column("number").drop_nulls().to_list()
     if not speeds:
         told = recording.requests.filter((pl.col("decode_s") > 0) & (pl.col("generated") > 1))
         speeds = told.select(pl.col("generated") / pl.col("decode_s")).to_series().to_list()
-    grew = int(used[-1] - used[0]) if len(used) > 1 else 0
-    return _Swap(max(0, grew), out, float(speeds[0]) if len(speeds) > 1 else None, float(speeds[-1]) if len(speeds) > 1 else None)
+    return _Swap(machine_told(recording), float(speeds[0]) if len(speeds) > 1 else None, float(speeds[-1]) if len(speeds) > 1 else None)
 
 
 def _finding(verdict: str, summary: str, numbers: dict[str, Number], confidence: Confidence, evidence: tuple[Evidence, ...]) -> Finding:

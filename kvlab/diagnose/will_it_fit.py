@@ -7,8 +7,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
-from kvlab.diagnose.room import Room, refused, room
+from kvlab.diagnose.machine_told import machine_told
+from kvlab.diagnose.peaks_told import peaks_told
+from kvlab.diagnose.room import Room, none_listed, refused, room
 from kvlab.recording import Recording
 from kvlab.units import GB, binary
 
@@ -30,12 +34,15 @@ def will_it_fit(recording: Recording) -> Finding:
             "the same load going through while the same models stay loaded",
             "high",
         )
+    if none_listed(recording):
+        return not_enough_data(QUESTION, f"No model is listed. {machine_told(recording).words()}".strip(), "Load one and look again: kvlab probe.")
     found = room(recording)
     if found.available is None:
         record = "Record the machine's bytes beside it: kvlab probe reads what is available and swap; on a Mac also vm_stat or Activity Monitor's pane."
-        return not_enough_data(QUESTION, "What the machine has left is not told.", record)
+        return _machine_not_told(recording, record)
     if found.held is None:
-        return not_enough_data(QUESTION, "What the model takes is not told.", "Record /api/ps beside it: kvlab probe.")
+        told = f"What the model takes is not told. {machine_told(recording).words()}".strip()
+        return not_enough_data(QUESTION, told, "Record /api/ps beside it: kvlab probe.")
     lasting = found.budget_left + (found.live_left or 0)
     peak = lasting + (found.transient or 0)
     numbers: dict[str, Number] = {
@@ -50,7 +57,18 @@ def will_it_fit(recording: Recording) -> Finding:
         "swap_used_bytes": found.swap,
     }
     verdict = _verdict(found, lasting, peak)
-    return _finding(verdict, _words(verdict, found, lasting, peak), numbers, _REFUTED_BY[verdict], "medium" if found.transient is not None else "low")
+    return _finding(verdict, _words(verdict, found, lasting, peak), numbers, _REFUTED_BY[verdict], _sure(found))
+
+
+def _sure(found: Room) -> str:
+    return "medium" if found.transient is not None and found.budget_was_read else "low"
+
+
+def _machine_not_told(recording: Recording, record: str) -> Finding:
+    peaks, machine = peaks_told(recording), machine_told(recording).words()
+    lacks = f"What the machine has left is not told in bytes. {machine}" if machine else "What the machine has left is not told."
+    thin = not_enough_data(QUESTION, f"{lacks} {peaks.words()}" if peaks else lacks, record)
+    return thin if peaks is None else replace(thin, numbers=peaks.numbers())
 
 
 def _verdict(found: Room, lasting: int, peak: int) -> str:
@@ -63,7 +81,12 @@ def _verdict(found: Room, lasting: int, peak: int) -> str:
 def _words(verdict: str, found: Room, lasting: int, peak: int) -> str:
     live = "" if found.live_left is None else f", {binary(found.live_left)} of live buffers for a context of {found.context}"
     come = f"{binary(found.budget_left)} of snapshots are left of the budget{live}"
+    if not found.budget_was_read:
+        come = f"up to {binary(found.budget_left)} of snapshots may still come (how full the budget is was not read){live}"
     have = f"the machine has {binary(found.available or 0)} available"
+    if not found.was_read:
+        most, held, total = (binary(count or 0) for count in (found.available, found.held, found.total))
+        have = f"the machine's {total} less the {held} held leave {most} at most: what else runs was not read"
     if verdict == "fits":
         return f"{come[0].upper()}{come[1:]} and {binary(found.transient or 0)} for a prefill's moment: {binary(peak)}; {have}."
     if verdict == "does_not_fit":
