@@ -149,5 +149,8 @@ class PartWriter:
             stopped = self._stop.wait(WRITE_EVERY_S)
             try:
                 self.flush()
+            except KeyboardInterrupt:
+                # polars raises it in any thread in which it works when Ctrl-C comes; it is meant for the main one, and what waited waits still
+                stopped = False
             except Exception:  # noqa: BLE001 - the Recorder's own next flush meets the same error and raises it where it is seen
                 return
