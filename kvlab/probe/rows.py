@@ -74,8 +74,6 @@ def request_rows(recording: Recording) -> pl.DataFrame:
     _share_looks(told)
     for row in told.values():
         row.setdefault("signs", [])
-        # nothing came: there is no time to the first token
-        row["ttft_s"] = row["ttft_s"] or None
     return _table(told.values(), REQUEST_ROWS)
 
 

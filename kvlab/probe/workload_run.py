@@ -22,7 +22,6 @@ from kvlab.workloads import Conversations, Request, Workload
 MOST_FAILURES = 3
 """Requests in a row that a server may fail to answer before the run ends."""
 
-
 BACK_S = 30.0
 """Seconds that a server which answered before, and no longer does, has to come back before the next request is sent."""
 

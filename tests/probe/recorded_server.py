@@ -124,8 +124,9 @@ def _handler(world: World) -> type[BaseHTTPRequestHandler]:
             with world.lock:
                 world.seen.append((self.path, body))
             if body.get("keep_alive") == 0 and not body.get("prompt") and not body.get("messages"):
-                self._tell(world.answers.get("unload", {"model": MODEL, "response": "", "done": True, "done_reason": "unload"}))
+                # before the answer: a look that follows it must not see half of it
                 (world.on_unload or world.gone)()
+                self._tell(world.answers.get("unload", {"model": MODEL, "response": "", "done": True, "done_reason": "unload"}))
                 return
             told = world.on_ask() if world.on_ask else None
             if told is None:
