@@ -29,6 +29,6 @@ def open_recording(args: argparse.Namespace) -> Recording:
     from kvlab.importers import import_file
 
     imported = import_file(args.recording)
-    if imported.summary.total(UNDERSTOOD[-1]):
+    if imported.summary.total(UNDERSTOOD[-1]) or imported.summary.notes:
         print(imported.summary, file=sys.stderr)
     return imported.recording

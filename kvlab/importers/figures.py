@@ -22,7 +22,11 @@ SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.
 LONGEST = 64
 """Letters a figure has at most."""
 
-_NUMBER = r"[-+\u2212]?\d(?:[\d.,'\u00a0_]*\d)?"
+FIRST_LETTERS = frozenset("0123456789-+\u2212")
+"""What a figure begins with."""
+
+_BETWEEN = "'\u2019\u00a0\u202f\u2009_"
+_NUMBER = rf"[-+\u2212]?\d(?:[\d.,{_BETWEEN}]*\d)?"
 _FIGURE = re.compile(rf"({_NUMBER}(?:[eE][-+]?\d{{1,3}})?)(\s*)([^\W\d_][\w/%µμ]*|%)?")
 _DURATION = re.compile(r"([-+]?)((?:\d+(?:\.\d+)?(?:ns|us|µs|μs|ms|h|m|s))+)")
 _PIECE = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|h|m|s)")
@@ -97,7 +101,7 @@ def read_duration(text: str) -> float | None:
 
 def _plain(number: str, unit: str) -> str | None:
     """Return a number with a point as its decimal sign and nothing between thousands; None when it cannot be read."""
-    text = re.sub(r"['\u00a0_]", "", number.replace("\u2212", "-").lower()).lstrip("+")
+    text = re.sub(f"[{_BETWEEN}]", "", number.replace("\u2212", "-").lower()).lstrip("+")
     comma, point = text.rfind(","), text.rfind(".")
     if comma >= 0 and point >= 0:
         # the later one is the decimal sign

@@ -19,6 +19,7 @@ from kvlab.importers.processes import PsTrace, Vmmap
 from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import Clock
 from kvlab.importers.summary import Summary
+from kvlab.importers.table_known import is_ours
 from kvlab.importers.table_shapes import read_grid
 from kvlab.importers.tables import Table
 
@@ -126,4 +127,5 @@ def recognise(head: bytes) -> str | None:
     found = [kind.name for kind in KINDS.values() if kind.sign is not None and any(map(kind.sign.search, lines))]
     if found:
         return found[0] if len(found) == 1 or found[0] in ("ollama-log", "api-ps") else "samples"
-    return "table" if read_grid(lines) is not None else None
+    grid = read_grid(lines)
+    return "table" if grid is not None and is_ours(grid) else None

@@ -43,10 +43,12 @@ class Summary:
     Attributes:
         kinds: By name and `UNDERSTOOD`.
         line: The number of the line that is read now, from 1.
+        notes: What else the reader has to know, such as columns that no question reads.
     """
 
     kinds: dict[tuple[str, str], LineKind] = field(default_factory=dict[tuple[str, str], LineKind])
     line: int = 0
+    notes: list[str] = field(default_factory=list[str])
 
     def count(self, name: str, understood: str, line: bytes | str = b"", times: int = 1) -> None:
         """Count lines of a kind; `line` is how the first one begins."""
@@ -74,7 +76,7 @@ class Summary:
             for kind in sorted(self.kinds.values(), key=lambda kind: -kind.count)
             if kind.understood == NOT and kind.count
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
 
 def _begin(line: bytes | str) -> str:

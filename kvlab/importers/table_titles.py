@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kvlab.importers.figures import UNITS
+from kvlab.importers.figures import SECONDS, UNITS
+from kvlab.importers.gauges import GAUGES
 
 REQUEST = "request"
 LABEL = "label"
@@ -20,10 +21,11 @@ LEFT = "left"
 GENERATED = "generated"
 TTFT = "ttft_s"
 PEAK = "peak"
+TIME = "time"
 GAUGE = "gauge"
 
 _ROLES = {
-    REQUEST: ("req", "request", "requests", "turn", "call", "#", "request number"),
+    REQUEST: ("req", "request", "requests", "turn", "call", "#", "request number", "anfrage"),
     LABEL: ("label", "state", "phase", "when", "step", "arm"),
     PROMPT: ("prompt", "prompt name", "task"),
     TOKENS: ("prompt tokens", "tokens", "total", "total tokens", "prompt eval count"),
@@ -33,11 +35,18 @@ _ROLES = {
     GENERATED: ("generated", "output tokens", "eval count", "completion tokens", "tokens out"),
     TTFT: ("ttft",),
     PEAK: ("peak", "peak memory", "peak bytes"),
+    TIME: ("time", "ts", "timestamp", "date", "at", "moment", "zeit", "datum", "zeitpunkt"),
 }
 _ROLE_OF = {name: role for role, names in _ROLES.items() for name in names}
 
 _GAUGES = {
     "size": "size",
+    "größe": "size",
+    "groesse": "size",
+    "taille": "size",
+    "tamaño": "size",
+    "size vram": "size_vram",
+    "vram": "size_vram",
     "reported": "reported",
     "resident": "resident",
     "resident size": "resident",
@@ -53,8 +62,20 @@ _GAUGES = {
     "physical footprint": "footprint",
     "delta": "delta",
     "freed": "freed",
+    "decode s": "decode_s",
+    "answer of": "answer_of",
+    "nonce ok": "nonce_ok",
+    "num ctx": "num_ctx",
+    "n": "n",
 }
 _KNOWN = sorted({*_GAUGES, *_ROLE_OF}, key=lambda name: -len(name))
+
+_NO_BYTES = frozenset({
+    "processor", "free_share", "pressure", "nodes", "prompt_cache_sequences", "decode_tps",
+})  # fmt: skip
+_OF_BYTES = frozenset(GAUGES) - _NO_BYTES
+_DIFFERENCES = frozenset({"freed", "freed_expected", "delta"})
+_PROBED = frozenset({"answer_of", "nonce_ok", "num_ctx", "decode_s", "n", "asked_context", "swapped_out_since", "mapped", "anonymous", "heap"})
 
 _UNIT = re.compile(r"^(.*?)[\s_]*(?:[(\[]\s*([A-Za-z/µ]{1,8})\s*[)\]]|[\s_](gib|mib|kib|tib|gb|mb|kb|tb|bytes|s|ms|tps))$", re.IGNORECASE)
 
@@ -77,11 +98,28 @@ def columns_of(title: str) -> list[Column]:
     return [_column(title, "")]
 
 
+def is_known(column: Column) -> bool:
+    """Return whether a column is one that some question reads, whatever stands in it."""
+    return column.role != GAUGE or column.gauge in GAUGES or column.gauge in _PROBED or column.gauge.endswith("_tps")
+
+
+def holds_bytes(column: Column) -> bool:
+    """Return whether the figures of a column are bytes, whichever unit they are in."""
+    return column.role == PEAK or (column.role == GAUGE and column.gauge in _OF_BYTES)
+
+
+def may_be_negative(column: Column) -> bool:
+    """Return whether a figure of a column may be below 0: only a difference may, among those that are known."""
+    return column.role == GAUGE and (column.gauge in _DIFFERENCES or not is_known(column))
+
+
 def _column(title: str, arm: str) -> Column:
     words, unit = _words(title), ""
     found = _UNIT.match(title.strip(" *`"))
     if found is not None and _words(found[1]) and (found[2] or found[3]).lower() in {*UNITS, "s", "ms", "tps", "tok/s"}:
         words, unit = _words(found[1]), found[2] or found[3]
+    if unit.lower() in SECONDS and words == "decode":
+        words = "decode s"
     if unit.lower() in ("tps", "tok/s"):
         return Column(GAUGE, f"{words.replace(' ', '_')}_tps", "tok/s", arm)
     role = _ROLE_OF.get(words)

@@ -9,13 +9,16 @@ import re
 from collections.abc import Sequence
 
 from kvlab.errors import UnreadableInput
+from kvlab.importers import table_own
 from kvlab.importers import table_titles as titles
 from kvlab.importers.figures import Figure, read_figure, undressed
 from kvlab.importers.rows import Rows
-from kvlab.importers.stamps import Clock
+from kvlab.importers.stamps import Clock, find_moment
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
+from kvlab.importers.table_known import unread
 from kvlab.importers.table_shapes import Grid, read_grid
 from kvlab.importers.table_titles import Column
+from kvlab.importers.table_units import as_bytes, column_figures, signs_of
 from kvlab.units import LARGEST
 
 MOST_BYTES = 1 << 26
@@ -23,7 +26,11 @@ MOST_BYTES = 1 << 26
 
 MOST_REQUEST = 10**9
 
-_PIECES = re.compile(r"[-+~]?\d[\d.,]*(?:\s?(?:[KMGT]i?B|[KMGT]|B)\b)?")
+_NO_NUMBER = re.compile(r"(?i)[-+]?(?:nan|inf(?:inity)?)")
+
+NOTHING = frozenset({"", "-", "\u2013", "\u2014", "n/a", "na", "none", "null", "?"})
+"""Cells that say that no figure is there."""
+
 _OF_REQUESTS = frozenset({titles.REQUEST, titles.PROMPT, titles.TOKENS, titles.MATCHED, titles.CACHED, titles.LEFT, titles.GENERATED, titles.TTFT})
 
 Cell = tuple[Column, Figure | None, str]
@@ -79,12 +86,15 @@ class Table:
         summary.count("blank", KNOWN, times=sum(not line.strip() for line in self._text))
         if {"before", "after"} <= {title.strip().lower() for title in grid.titles[1:]}:
             self._gauges(grid)
+        elif table_own.is_own(grid.titles):
+            for place, cells in zip(grid.places, grid.rows, strict=True):
+                self._counted(place, table_own.write_row(self._rows, grid.titles, cells), " ".join(cells))
         else:
             self._table(grid)
 
     def _gauges(self, grid: Grid) -> None:
         for place, cells in zip(grid.places, grid.rows, strict=True):
-            figures = _as_bytes([read_figure(cell) for cell in cells[1:]])
+            figures = as_bytes([read_figure(cell) for cell in cells[1:]])
             gauge = re.sub(r"[\s\-]+", "_", undressed(cells[0]).lower())[:80]
             for title, cell, figure in zip(grid.titles[1:], cells[1:], figures, strict=True):
                 self._observe(0, Column(titles.GAUGE, gauge), figure, cell, title.strip().lower())
@@ -94,10 +104,16 @@ class Table:
         columns = [titles.columns_of(title) for title in grid.titles]
         by_role = {column.role for several in columns for column in several}
         is_requests = bool(by_role & _OF_REQUESTS)
-        units = [_column_figures([row[place] for row in grid.rows], columns[place]) for place in range(len(columns))]
+        signs = signs_of(cell for row in grid.rows for cell in row)
+        figures = [column_figures(title, [row[place] for row in grid.rows], columns[place], signs) for place, title in enumerate(grid.titles)]
+        self._summary.notes += unread(grid, columns, figures)
+        asked = {several[0] for several, found in zip(columns, figures, strict=True) if any(figure is not None for row in found for figure in row)}
         for index, (place, row) in enumerate(zip(grid.places, grid.rows, strict=True)):
-            cells = [cell for place_, several in enumerate(columns) for cell in _cells(several, row[place_], units[place_][index])]
-            self._counted(place, self._row(cells, index + 1 if is_requests else 0), " ".join(row))
+            cells = [cell for column, several in enumerate(columns) for cell in _cells(several, row[column], figures[column][index])]
+            possible: list[Cell] = [(column, None, "") if _cannot_be(column, figure) else (column, figure, text) for column, figure, text in cells]
+            read = self._row(possible, index + 1 if is_requests else 0)
+            whole = all(_is_read(*cell) for cell in cells if cell[0] in asked)
+            self._counted(place, read, " ".join(row), whole=whole)
 
     def _row(self, cells: list[Cell], number: int) -> bool:
         if any(figure is None and column.arm for column, figure, _ in cells):
@@ -112,7 +128,9 @@ class Table:
         if named is None:
             named = next((text for column, figure, text in cells if figure is None and text and column.role == titles.GAUGE), "")
         label = undressed(named)
-        rows = self._rows
+        rows, at = self._rows, find_moment(by_role[titles.TIME][1]) if titles.TIME in by_role else ""
+        if at:
+            rows.t = self.clock.read(at)
         rows.request = number
         if number:
             counts = {
@@ -121,7 +139,7 @@ class Table:
             self._request(label, counts, by_role)
         for column, figure, text in cells:
             if column.role == titles.GAUGE or (column.role == titles.PEAK and not number):
-                self._observe(number, column, figure, text, column.arm or (label if undressed(text) != label else ""))
+                self._observe(number, column, figure, text, column.arm or (label if undressed(text) != label else ""), at)
         rows.request = 0
         return True
 
@@ -138,41 +156,38 @@ class Table:
         if ttft is not None or peak is not None or counts.get(titles.GENERATED) is not None:
             rows.add("request_closed", counts.get(titles.GENERATED), None, None, None, peak.observed if peak else None, ttft.number if ttft else None)
 
-    def _observe(self, request: int, column: Column, figure: Figure | None, text: str, label: str) -> None:
-        if figure is None and not text.strip():
+    def _observe(self, request: int, column: Column, figure: Figure | None, text: str, label: str, at: str = "") -> None:
+        if figure is None and (undressed(text).lower() in NOTHING or _NO_NUMBER.fullmatch(undressed(text))):
             return
         words = undressed(text)[:120] if figure is None else None
         value, number = (None, None) if figure is None else (figure.observed, figure.number)
         unit, step = ("", None) if figure is None else (figure.unit, figure.step)
-        self._rows.add_to(request, "observed", (column.gauge, label[:200], value, number, words, unit, step, None, ""))
+        self._rows.add_to(request, "observed", (column.gauge, label[:200], value, number, words, unit, step, None, at))
 
-    def _counted(self, place: int, read: bool, text: str) -> None:  # noqa: FBT001  what became of it
+    def _counted(self, place: int, read: bool, text: str, *, whole: bool = True) -> None:  # noqa: FBT001  what became of it
         self._summary.line = place
-        self._summary.count("row" if read else "row whose figures do not fit its heading", READ if read else NOT, text)
+        if read and whole:
+            self._summary.count("row", READ)
+        else:
+            self._summary.count("row with a figure that is not understood" if read else "row whose figures do not fit its heading", NOT, text)
+
+
+def _cannot_be(column: Column, figure: Figure | None) -> bool:
+    """Return whether a figure is below 0 where none can be."""
+    if figure is None or titles.may_be_negative(column):
+        return False
+    return (figure.observed or 0) < 0 or (figure.number or 0) < 0
+
+
+def _is_read(column: Column, figure: Figure | None, text: str) -> bool:
+    """Return whether a cell of bytes is a figure, or says that none is there."""
+    if _cannot_be(column, figure):
+        return False
+    return figure is not None or not titles.holds_bytes(column) or undressed(text).lower() in NOTHING
 
 
 def _cells(columns: list[Column], text: str, figures: list[Figure | None]) -> list[Cell]:
     return [(column, figure, text) for column, figure in zip(columns, figures, strict=True)]
-
-
-def _column_figures(cells: list[str], columns: list[Column]) -> list[list[Figure | None]]:
-    """Return the figures of every cell of a column: one each, or as many as its heading names."""
-    if len(columns) == 1:
-        return [[figure] for figure in _as_bytes([read_figure(cell, columns[0].unit) for cell in cells])]
-    found: list[list[Figure | None]] = []
-    for cell in cells:
-        pieces = [read_figure(piece) for piece in _PIECES.findall(cell)]
-        found.append(pieces if len(pieces) == len(columns) else [None] * len(columns))
-    return found
-
-
-def _as_bytes(figures: list[Figure | None]) -> list[Figure | None]:
-    """Return the figures with a bare 0 read as bytes if the others are bytes."""
-    of_bytes = next((figure for figure in figures if figure is not None and figure.observed is not None), None)
-    if of_bytes is None:
-        return figures
-    zero = Figure(0, None, of_bytes.unit, of_bytes.step)
-    return [zero if figure is not None and figure.observed is None and figure.number == 0 else figure for figure in figures]
 
 
 def _count(figure: Figure | None) -> int | None:
