@@ -8,7 +8,8 @@ from typing import Any
 
 from kvlab.diagnose.checklist.decision import DECISIONS, decide
 from kvlab.diagnose.checklist.items import ITEMS, NAMES, Item
-from kvlab.diagnose.checklist.known_from import known_from
+from kvlab.diagnose.checklist.known_from import LOGS, known_from
+from kvlab.diagnose.checklist.models_named import models_named, short_name
 from kvlab.diagnose.findings import Findings
 from kvlab.display import Rich
 from kvlab.errors import BadValue
@@ -24,12 +25,14 @@ class Checklist(Rich):
         noted: Of these, the items that a user's note fills.
         decision: `stay`, `split`, `move` or `undecided`.
         reason: Why.
+        not_taken: Further recordings that are not of the same server, and why.
     """
 
     known: dict[str, str]
     noted: tuple[str, ...]
     decision: str
     reason: str
+    not_taken: tuple[str, ...] = ()
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -43,14 +46,16 @@ class Checklist(Rich):
     def to_dict(self) -> dict[str, Any]:
         """Return the checklist as JSON holds it."""
         items = [{"item": item.name, "asks": item.asks, "known": words or None, "fill": None if words else item.fill} for item, words in self]
-        return {"items": items, "missing": list(self.missing), "decision": self.decision, "reason": self.reason}
+        return {"items": items, "missing": list(self.missing), "decision": self.decision, "reason": self.reason} | (
+            {"not_taken": list(self.not_taken)} if self.not_taken else {}
+        )
 
     def text(self) -> str:
         """Return the checklist as text, a line an item."""
         lines = [f"[{'x' if words else ' '}] {item.asks}{f': {words}' if words else ''}" for item, words in self]
         filled = [f"    {item.fill}" if not words else "" for item, words in self]
         both = [line for pair in zip(lines, filled, strict=True) for line in pair if line]
-        return "\n".join([*both, f"decision: {DECISIONS[self.decision]} ({self.reason})"])
+        return "\n".join([*both, *self.not_taken, f"decision: {DECISIONS[self.decision]} ({self.reason})"])
 
     def __repr__(self) -> str:
         return self.text()
@@ -62,7 +67,8 @@ def checklist(recording: Recording, findings: Findings | None = None, *, notes: 
     Args:
         recording: Of a probe, a log, a table, or a run.
         findings: Its findings; asked for when they are not given.
-        also: Further recordings of the same server, such as the other series; where two answer the same item, the first one counts.
+        also: Further recordings of the same server, such as the other series; where two answer the same item, the first one counts. A log of other
+            models is not taken for the server's.
         notes: What a user knows, by item: what no recording tells, such as who holds the lock.
 
     Raises:
@@ -77,8 +83,23 @@ def checklist(recording: Recording, findings: Findings | None = None, *, notes: 
 
         findings = diagnose(recording)
     known: dict[str, str] = {}
+    not_taken: list[str] = []
     for one in (recording, *also):
-        known = known_from(one) | known
+        others = _of_others(one, recording)
+        if others:
+            not_taken.append(others)
+        else:
+            known = known_from(one) | known
     known |= given
     decision, reason = decide(findings, known)
-    return Checklist(known, tuple(given), decision, reason)
+    return Checklist(known, tuple(given), decision, reason, tuple(not_taken))
+
+
+def _of_others(log: Recording, recording: Recording) -> str:
+    """Return why a log is not the server's: it names other models only; "" when it may be."""
+    if log is recording or log.manifest.source not in LOGS:
+        return ""
+    here, there = (models_named(one) for one in (recording, log))
+    if not here or not there or {short_name(name) for name in here} & {short_name(name) for name in there}:
+        return ""
+    return f"not taken: a log of {', '.join(there)}, which is not the server's that runs {', '.join(here)}"

@@ -29,7 +29,11 @@ class Item:
 ITEMS: tuple[Item, ...] = (
     Item("keep_alive", "keep-alive: is the model still listed, and until when", "kvlab probe --watch 60"),
     Item("read_together", "list, process number, footprint and swap, read together", "kvlab probe --watch 60"),
-    Item("parts_separated", "weights, KV, mapped files and heap, told apart", "footprint PID > parts.txt; kvlab diagnose parts.txt (Linux: kvlab probe)"),
+    Item(
+        "parts_separated",
+        "weights, KV, mapped files and heap, told apart",
+        "footprint PID > parts.txt; kvlab diagnose parts.txt (Linux: kvlab probe)",
+    ),
     Item("by_requests", "growth by the number of requests, all else the same", "kvlab probe --workload E1:requests --out requests.kvrec"),
     Item("by_context", "growth by context length, all else the same", "kvlab probe --workload E1:context --out context.kvrec"),
     Item("by_concurrency", "growth by concurrency, all else the same", "kvlab probe --workload E1:concurrency --out concurrency.kvrec"),

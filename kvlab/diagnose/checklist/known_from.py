@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,9 @@ from kvlab.units import binary
 
 LEAST_REQUESTS = 5
 """Requests that a series has at least."""
+
+ALIKE = 1.25
+"""The longest prompt of alike ones is at most so many times the shortest."""
 
 CONTEXTS = ("asked_context", "num_ctx", "context")
 LOGS = ("ollama-log", "mlx-lm-log")
@@ -52,6 +54,10 @@ def _parts(recording: Recording, seen: list[Look]) -> str:
     outside = [name for name in ("gpu", "heap", "mapped") if name in held.bytes]
     arrays = "weights" in held.bytes or "gpu" in held.bytes or ("size" in held.bytes and "heap" in held.bytes)
     split = "mapped" in held.bytes and "heap" in held.bytes
+    size, anonymous, mapped = held.get("size"), held.get("anonymous"), held.get("mapped")
+    if not arrays and size is not None and anonymous is not None and mapped is not None:
+        # a process that is not charged with its arrays, as with a GPU on Linux: what it has to itself is heap
+        return f"arrays as listed (weights and KV together) {binary(size)}, heap {binary(anonymous)}, mapped {binary(mapped)}"
     if not (arrays and (split or "weights" in held.bytes)):
         return ""
     return ", ".join(f"{name} {binary(held.bytes[name])}" for name in (*inside, *outside))
@@ -59,12 +65,33 @@ def _parts(recording: Recording, seen: list[Look]) -> str:
 
 def _by_requests(recording: Recording, seen: list[Look]) -> str:
     del seen
-    # only requests that are alike in context and concurrency are a series of their number
+    # only requests that are alike in context, concurrency and prompt are a series of their number
     context = {request: value for value, requests in _varied(recording, CONTEXTS).items() for request in requests}
     at_once = {request: value for value, requests in _varied(recording, ("concurrency",)).items() for request in requests}
-    alike = Counter((context.get(request), at_once.get(request)) for request in _figures(recording).get_column("request").unique())
-    count = max(alike.values(), default=0)
-    return f"{count} requests alike, with figures after them" if count >= LEAST_REQUESTS else ""
+    prompts = _prompt_tokens(recording)
+    alike: dict[tuple[float | None, float | None], list[float]] = {}
+    for request in _figures(recording).get_column("request").unique():
+        if request in prompts:
+            alike.setdefault((context.get(request), at_once.get(request)), []).append(prompts[request])
+    count, shortest, longest = max((_most_alike(tokens) for tokens in alike.values()), default=(0, 0, 0))
+    return f"{count} requests alike ({shortest:,} to {longest:,} prompt tokens), with figures after them" if count >= LEAST_REQUESTS else ""
+
+
+def _prompt_tokens(recording: Recording) -> dict[int, float]:
+    """Return the tokens of the prompts by request, as far as they are told."""
+    rows = recording.observed.filter((pl.col("gauge") == "prompt_tokens") & (pl.col("number") > 0)).select("request", "number")
+    return dict(rows.iter_rows()) | dict(recording.requests.filter(pl.col("tokens") > 0).select("request", "tokens").iter_rows())
+
+
+def _most_alike(tokens: list[float]) -> tuple[int, int, int]:
+    """Return how many prompts are alike, when most are, and the tokens of the shortest and the longest of them; else zeros."""
+    told, first, best = sorted(tokens), 0, (0, 0, 0)
+    for place, longest in enumerate(told):
+        while longest > ALIKE * told[first]:
+            first += 1
+        best = max(best, (place - first + 1, round(told[first]), round(longest)))
+    # of prompts that grow from turn to turn the last ones are near each other, too: that is no series of alike ones
+    return best if 2 * best[0] >= len(tokens) else (0, 0, 0)
 
 
 def _by_context(recording: Recording, seen: list[Look]) -> str:

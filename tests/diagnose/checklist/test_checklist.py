@@ -14,7 +14,7 @@ import kvlab
 from kvlab.cli.main import parser
 from kvlab.diagnose.checklist import ITEMS, checklist
 from kvlab.errors import BadValue
-from kvlab.events import Observed, RequestBegan, RequestClosed
+from kvlab.events import Event, Listed, Observed, ProcessSeen, RequestBegan, RequestClosed, RunnerChanged
 from kvlab.importers import import_file
 from kvlab.probe import Probe
 from kvlab.recording import Recording
@@ -90,6 +90,63 @@ def test_growth_without_bound_decides_to_move() -> None:
     shape = kvlab.twin("qwen3.8-27b").shape
     growing = sizes(((n, 18 * GIB + n * GIB) for n in range(80)), policy=kvlab.Policy(), shape=shape.to_dict())
     assert checklist(growing).decision == "move"
+
+
+def of_prompts(*tokens: int) -> Recording:
+    """Return requests by the tokens of their prompts, 0 for those that are not told, each with a figure after it."""
+    rows = [(number, [RequestBegan(tokens=count), Observed(gauge="size", observed=GIB), RequestClosed()]) for number, count in enumerate(tokens, 1)]
+    return recording_of((0.0, number, event) for number, events in rows for event in events)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "known"),
+    [
+        ((40, 42, 41, 40, 44), "5 requests"),
+        (tuple(range(40, 3445, 70)), ""),
+        ((0,) * 10, ""),
+        ((40, 41, 42, 43, 44, 45, 9000, 9001, 9002), "6 requests"),
+    ],
+)
+def test_all_else_is_the_same_only_where_prompts_are_alike(tokens: tuple[int, ...], known: str) -> None:
+    words = checklist(of_prompts(*tokens)).known.get("by_requests", "")
+    assert words.startswith(known) if known else not words
+
+
+def test_a_probe_on_linux_tells_arrays_heap_and_mapped_files_apart() -> None:
+    gauges = {"footprint": 54 * 2**20, "anonymous": 50 * 2**20, "mapped": 2**20}
+    seen: list[Event] = [
+        Listed(count=1, model="m"),
+        Observed(gauge="size", observed=17 * GIB, label="m"),
+        ProcessSeen(pid=42, ppid=7),
+        *(Observed(gauge=gauge, observed=count, label="runner", pid=42) for gauge, count in gauges.items()),
+    ]
+    known = checklist(recording_of((0.0, 0, event) for event in seen)).known["parts_separated"]
+    assert "17.00 GiB" in known
+    assert "50.00 MiB" in known
+    assert "weights and KV together" in known
+
+
+def listing(model: str) -> Recording:
+    return recording_of([(0.0, 0, Listed(count=1, model=model))], source="probe", model=model)
+
+
+def log_of(model: str) -> Recording:
+    return recording_of([(0.0, 0, RunnerChanged(state="ready", model=model))], source="ollama-log", model=model or "unknown")
+
+
+@pytest.mark.parametrize("model", ["lab-27b-mlx", "lab-27b-mlx:latest", "registry.ollama.ai/library/lab-27b-mlx:latest", ""])
+def test_the_log_of_the_same_model_is_the_servers(model: str) -> None:
+    found = checklist(listing("lab-27b-mlx"), also=[log_of(model)])
+    assert "logs_kept" in found.known
+    assert found.not_taken == ()
+
+
+def test_the_log_of_another_model_is_not_the_servers() -> None:
+    found = checklist(listing("lab-27b-mlx"), also=[log_of("other:7b")])
+    assert "logs_kept" in found.missing
+    assert "other:7b" in found.not_taken[0]
+    assert found.not_taken[0] in str(found)
+    assert found.to_dict()["not_taken"] == list(found.not_taken)
 
 
 def test_a_note_on_no_item_is_told() -> None:
