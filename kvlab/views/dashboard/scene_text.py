@@ -52,5 +52,6 @@ def request_line(recording: Recording, request: int, at: int) -> str:
     told = f"request {request}: {row['tokens']} tokens, matched {row['matched']}, cached {row['cached']}, left {row['left']} ({row['reason']})"
     ended = recording.events.filter(kind="request_closed", request=request)
     if ended.height and ended.item(-1, "seq") <= at:
-        told += f"; {ended.item(-1, 'generated')} generated, stopped by {ended.item(-1, 'stop')}"
+        stop = ended.item(-1, "stop")
+        told += f"; {ended.item(-1, 'generated')} generated, " + ("cancelled" if stop == "cancelled" else f"stopped by {stop}")
     return told

@@ -12,6 +12,7 @@ function roundStep(value, up = false) {
 
 // Round values in one unit from 0 to `top` bytes, two to five of them beside 0.
 function bytesTicks(top) {
+  if (top <= 0) return [{ value: 0, words: "0" }];
   const [name, size] = UNITS.find(([, one]) => top >= one) ?? ["B", 1];
   const step = Math.max(size === 1 ? 1 : 0, roundStep(top / size / 2));
   const ticks = [{ value: 0, words: "0" }];
@@ -24,7 +25,7 @@ function tokenTicks(extent, most) {
   const step = Math.max(1, roundStep(extent / Math.max(1, most), true));
   const ticks = [];
   for (let at = 0; at <= extent; at += step) ticks.push({ at, words: String(at) });
-  ticks.at(-1).words += " tokens";
+  ticks.at(-1).words = many(ticks.at(-1).at, "token");
   return ticks;
 }
 

@@ -31,14 +31,14 @@ function bytesView(app) {
     const steps = bytesSteps(store, points);
     owners = drawnOwners(steps, app.state.pool);
     const parts = [];
-    const stackTop = steps.reduce((top, step) => Math.max(top, owners.reduce((sum, name) => sum + step[name], 0), step.counted, step.held), 1);
+    const stackTop = steps.reduce((top, step) => Math.max(top, owners.reduce((sum, name) => sum + step[name], 0), step.counted, step.held), 0);
     const grown = steps.reduce((top, step) => Math.max(top, step.grown), 0);
     const budget = steps.length ? steps.at(-1).budget : 0;
     const budgetDrawn = budget > 0 && budget <= 3 * stackTop;
     const footprint = steps.at(-1)?.footprint ?? -1;
     // what goes on above is cut off at three times the stack, so that the stack can still be read
-    most = 1.06 * Math.max(stackTop, budgetDrawn ? budget : 0, Math.min(grown, 3 * stackTop));
-    const ticks = steps.length ? bytesTicks(most) : [];
+    most = 1.06 * Math.max(1, stackTop, budgetDrawn ? budget : 0, Math.min(grown, 3 * stackTop));
+    const ticks = steps.length ? bytesTicks(most > 1.06 ? most : 0) : [];
     left = 14 + Math.max(40, ...ticks.map((tick) => labelWidth(tick.words)));
     const y = (value) => tall - (tall * Math.min(value, most)) / most;
     for (const tick of ticks) {

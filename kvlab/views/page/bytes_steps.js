@@ -37,11 +37,11 @@ function stepOf(readings, row, footprint, first) {
   return step;
 }
 
-// Whose bytes are stacked. Unless it is asked for (true or false), the pool is left out where it would flatten the rest: above twice the most that all else holds.
+// Whose bytes are stacked. Unless it is asked for (true or false), the pool is left out where it would flatten the rest: above the most that all else holds.
 function drawnOwners(steps, pool = null) {
   const rest = STACK.filter((name) => name !== "pool");
   const most = (value) => steps.reduce((top, step) => Math.max(top, value(step)), 0);
-  const flattens = most((step) => step.pool) > 2 * most((step) => Math.max(step.held, rest.reduce((sum, name) => sum + step[name], 0)));
+  const flattens = most((step) => step.pool) > most((step) => Math.max(step.held, rest.reduce((sum, name) => sum + step[name], 0)));
   return (pool ?? !flattens) ? STACK : rest;
 }
 

@@ -81,7 +81,7 @@ function outlineView(app) {
     const why = scene.protectedBy(node);
     const use = store.use(node, scene.seq);
     setText(cells.fold, hasChildren ? (row.hidden ? "▸" : "▾") : "");
-    element.firstChild.style.paddingLeft = `${Math.min(row.depth, 24) * 10}px`;
+    element.firstChild.style.paddingLeft = `${indent(row.depth)}px`;
     setText(cells.name, (node === 0 ? "root" : `#${node}`) + (user ? " ★" : "") + (node === scene.frontier ? " ◂" : "") + (row.hidden ? ` (${scene.children[node]})` : ""));
     setText(cells.tokens, String(end - start));
     setText(cells.counted, node === 0 ? "" : bytesWords(scene.counted[node]));
@@ -154,7 +154,7 @@ function outlineView(app) {
 
   // Heads, widths and height follow from what there is at any moment: nothing jumps when time moves.
   function columns() {
-    const edge = h("span", { class: "kv-axis", title: `edges on the axis of tokens, from 0 to ${extent}` }, h("span", {}, "0"), h("span", {}, `${extent} tokens`));
+    const edge = h("span", { class: "kv-axis", title: `edges on the axis of tokens, from 0 to ${extent}` }, h("span", {}, "0"), h("span", {}, many(extent, "token")));
     const chips = h("span", { class: "kv-chips", title: groupsWords(store) }, ...store.about.groups.map((_, group) => h("i", { class: "kv-chip-head" }, groupLetter(store, group))));
     const titles = ["node", edge, "tokens", "counted", chips, "from", "used"];
     head.replaceChildren(...titles.map((title, place) => (typeof title === "string" ? h("span", { class: place > 1 ? "kv-number" : "", title }, title) : title)));

@@ -18,18 +18,28 @@ function groupLetter(store, group) {
 
 const groupsWords = (store) => store.about.groups.map((one, group) => `${groupLetter(store, group)} = ${one.label}`).join("; ");
 
+// Pixels by which a row is set in: less for each further step down.
+const indent = (depth) => 10 * Math.min(depth, 6) + 3 * Math.min(18, Math.max(0, depth - 6));
+
 // How many rows the outline has room for, and how wide in pixels its columns of numbers are.
 function outlineSizes(store) {
   if (store.sizes?.version === store.version) return store.sizes;
   const { nodes } = store.tables;
   const digits = (value) => String(Math.max(0, value)).length;
   let top = 0;
-  for (const node of nodes.node ?? []) if (node > top) top = node;
+  let deepest = 0;
+  const depths = new Map();
+  (nodes.node ?? []).forEach((node, row) => {
+    const depth = (depths.get(nodes.parent[row]) ?? -1) + 1;
+    depths.set(node, depth);
+    if (node > top) top = node;
+    if (depth > deepest) deepest = depth;
+  });
   const request = store.requests.reduce((most, row) => Math.max(most, row.request), 0);
   store.sizes = {
     version: store.version,
     rows: Math.max(LEAST_ROWS, Math.min(MOST_ROWS, mostAlive(nodes, MOST_ROWS))),
-    columns: { label: 72 + 9 * (1 + digits(top)), chips: Math.max(30, 15 * store.about.groups.length + 4), from: 6 + 8 * (1 + digits(request)), used: Math.max(46, 12 + 8 * digits(store.seqAt(store.count - 1))) },
+    columns: { label: 62 + 9 * (1 + digits(top)) + Math.min(70, indent(deepest)), chips: Math.max(30, 15 * store.about.groups.length + 4), from: Math.max(34, 6 + 8 * (1 + digits(request))), used: Math.max(46, 12 + 8 * digits(store.seqAt(store.count - 1))) },
   };
   return store.sizes;
 }

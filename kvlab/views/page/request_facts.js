@@ -53,8 +53,9 @@ function phasesUpTo(store, row, facts, seq) {
   const began = timed(store) ? row.times.began : row.began;
   if (began === undefined) return [];
   const at = (one) => (timed(store) ? store.tables.events.t[store.placeOf(one)] : one);
-  const ends = facts.over && timed(store) ? PHASES.filter((name) => row.times[name] !== undefined).map((name) => [name, row.times[name]]) : phaseEnds(store, row.request, seq).map(([name, one]) => [name, at(one)]);
-  if (!facts.over) ends.push([phaseAfter(ends.at(-1)?.[0], facts), at(seq)]);
+  const read = phaseEnds(store, row.request, seq);
+  const ends = facts.over && timed(store) ? PHASES.filter((name) => row.times[name] !== undefined).map((name) => [name, row.times[name]]) : read.map(([name, one]) => [name, at(one)]);
+  if (!facts.over) ends.push([phaseAfter(read.at(-1), facts, store.marks("chunk_ran", seq, row.request).at(-1)?.seq ?? -1), at(seq)]);
   const phases = [];
   let from = began;
   for (const [name, to] of ends) {
@@ -78,8 +79,8 @@ function phaseEnds(store, request, seq) {
 }
 
 // A prompt is evaluated in several parts, each of which ends with a reading.
-function phaseAfter(name, { evaluated, tokens }) {
-  if (name === "prefill" && evaluated < tokens - 1) return name;
+function phaseAfter([name, readAt] = [], { evaluated, tokens }, chunkAt) {
+  if (name === "prefill" && (evaluated < tokens - 1 || chunkAt > readAt)) return name;
   return PHASES[Math.min(PHASES.length - 1, PHASES.indexOf(name) + 1)];
 }
 
@@ -97,7 +98,6 @@ const runWords = (runs) => runs.map((run) => `${run.end - run.start} ${SORTS[run
 
 function whyWords(facts) {
   const reason = facts.reason ? facts.reason.replaceAll("_", " ") + (facts.layer ? ` (${facts.layer})` : "") : facts.over ? "not told" : "not matched yet";
-  // why it was not reused matters less than that it did not come to its end
   return facts.cancelled ? `${cancelWords(facts)}; ${reason}` : reason;
 }
 

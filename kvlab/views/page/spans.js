@@ -46,8 +46,8 @@ function spansView(app) {
     const reading = store.reading(scene.seq);
     const x = (token) => EDGE + ((width - 2 * EDGE) * Math.min(token, extent)) / extent;
     const parts = [];
-    const told = ["scheduled", "taken", "not taken"].filter((is) => marks.some((mark) => mark.is === is)).map((is) => `${CAPTURE_SIGNS[is]} ${is}`);
-    title.textContent = `${chosen ? `path to node #${app.state.selected}` : "active path"}, tokens 0 to ${end}; ${told.length ? `captures ${told.join(", ")}` : "no capture is scheduled"}`;
+    const seen = ["scheduled", "taken", "not taken"].filter((is) => marks.some((mark) => mark.is === is)).map((is) => `${CAPTURE_SIGNS[is]} ${is}`);
+    title.textContent = `${chosen ? `path to node #${app.state.selected}` : "active path"}, tokens 0 to ${end}; ${seen.length ? `captures ${seen.join(", ")}` : "no capture is scheduled"}`;
     for (const mark of marks) {
       const at = x(mark.at);
       parts.push(s("path", { d: `M${at - 5},4 h10 l-5,9 z${mark.is === "not taken" ? ` M${at - 6},13 L${at + 6},3` : ""}`, class: `kv-capture kv-${mark.is.replace(" ", "-")}` },
@@ -78,8 +78,12 @@ function spansView(app) {
     for (const row of live) {
       const start = row.kind === "recurrent" ? Math.max(EDGE, x(row.offset) - 8) : x(row.from);
       const room = row.kind === "recurrent" ? start + 8 : x(row.window ? Math.max(row.offset, row.from + row.room) : Math.max(row.room, row.offset));
-      parts.push(text(0, top + 9, `${row.label}: ${liveWords(row)}`));
-      top += 12;
+      const told = `${row.label}: ${liveWords(row)}`;
+      const lines = labelWidth(told) * 0.92 > width ? [`${row.label}:`, liveWords(row)] : [told];
+      for (const line of lines) {
+        parts.push(text(0, top + 9, line));
+        top += 12;
+      }
       parts.push(s("g", { class: "kv-live-buffer", "data-group": row.group },
         s("rect", { x: start, y: top, width: Math.max(1, room - start), height: 12, rx: 2, class: "kv-room" }),
         s("rect", { x: start, y: top, width: Math.max(0, x(row.offset) - start), height: 12, rx: 2, class: "kv-filled" }),
