@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_enough_data
 from kvlab.diagnose.outside.explained import Explained, explained
-from kvlab.diagnose.outside.series_seen import Seen
+from kvlab.diagnose.outside.series_seen import Seen, as_printed
 from kvlab.diagnose.outside.told_twin import told_twin
 from kvlab.policy import Policy
 from kvlab.shape import Shape
@@ -55,7 +55,7 @@ def judged(seen: Seen, shape: Shape, policy: Policy) -> Finding:
     if _is_leak(seen, beside):
         return _leak(seen, beside, numbers)
     excluded = max(beside.slope.high, beside.slope.value + SURE * beside.half_width) <= LEAST_LEAK
-    if not excluded and not (seen.step >= COARSE and beside.slope.value <= beside.half_width):
+    if not excluded and not _as_coarse_as_shown(seen, beside):
         return _undecided(seen, beside, numbers)
     return _lawful(seen, beside, _begun_full(twin.finding) if beside.began_full else twin.finding, numbers)
 
@@ -63,6 +63,12 @@ def judged(seen: Seen, shape: Shape, policy: Policy) -> Finding:
 def _is_leak(seen: Seen, beside: Explained) -> bool:
     plain = beside.slope.value > max(SURE * beside.half_width, LEAST_SLOPE)
     return plain or beside.slope.low - seen.step / (len(seen) - 1) > LARGE
+
+
+def _as_coarse_as_shown(seen: Seen, beside: Explained) -> bool:
+    """Return whether only the steps of a coarse print keep a leak from being excluded: nothing was fitted, and the ends agree to a step."""
+    off = float(seen.observed[-1] - seen.observed[0] - beside.predicted[-1] + beside.predicted[0])
+    return seen.step >= COARSE and not beside.began_full and beside.slope.value <= beside.half_width and off <= seen.step
 
 
 def _numbers(seen: Seen, beside: Explained) -> dict[str, Number]:
@@ -104,10 +110,15 @@ def _lawful(seen: Seen, beside: Explained, lawful: Finding, numbers: dict[str, N
     confidence: Confidence = "low" if coarse else "high" if len(seen) >= 15 else "medium"
     hides = binary(round(SURE * beside.half_width))
     hidden = f" Prints {binary(seen.step)} apart may hide a leak of up to {hides} per request: read bytes (/api/ps)." if coarse else ""
+    # a twin's plateau is no observation: what was read since then is
+    since = lawful.numbers.get("plateau_reached_at_request")
+    read = seen.observed[since - 1 :] if isinstance(since, int) else seen.observed[:0]
+    own = {"observed_plateau_bytes": round(float(read.max())), "observed_plateau_low_bytes": round(float(read.min()))} if len(read) else {}
+    twin = lawful.summary.replace("; observed: ", "; its requests close at: ")
     return replace(
         lawful,
-        summary=f"{_observed(seen)} follow the twin of the same requests. Of the twin: {lawful.summary}{hidden}",
-        numbers=numbers | lawful.numbers,
+        summary=f"{_observed(seen)} went from {_print(seen, 0)} to {_print(seen, -1)}, as the twin of the same requests does. Of the twin: {twin}{hidden}",
+        numbers=numbers | {name: value for name, value in lawful.numbers.items() if not name.startswith("observed_plateau")} | own,
         confidence=confidence,
         evidence=(_evidence(seen, beside),),
     )
@@ -123,6 +134,10 @@ def _undecided(seen: Seen, beside: Explained, numbers: dict[str, Number]) -> Fin
 
 def _observed(seen: Seen) -> str:
     return f"Observed bytes ({seen.gauge})"
+
+
+def _print(seen: Seen, place: int) -> str:
+    return as_printed(float(seen.observed[place]), seen.step)
 
 
 def _evidence(seen: Seen, beside: Explained) -> Evidence:

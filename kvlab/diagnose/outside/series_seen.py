@@ -1,4 +1,4 @@
-"""The figures a server's loaded model is seen to take, request by request, cut where its runner began anew.
+"""The figures a server's loaded model is seen to take, request by request, cut where its runner began anew: as events tell, or the figures themselves.
 
 Of several models that were loaded at once the one that most figures are of is taken. A model that was unloaded when idle begins anew, too.
 Invariant: every place holds the last figure read after that request and before the next; all arrays have the shape (requests,).
@@ -6,19 +6,19 @@ Invariant: every place holds the last figure read after that request and before 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
 from kvlab.diagnose.known import models_listed
+from kvlab.diagnose.outside.lives import begins_anew, parts_between, with_no_match_near
 from kvlab.diagnose.outside.requests_told import Told
 from kvlab.diagnose.trend import Values
 from kvlab.events import Listed, RunnerChanged
 from kvlab.recording import Recording
 from kvlab.recording.extremes import largest
+from kvlab.units import GB, binary
 
 GAUGES = ("size_vram", "size", "reported", "resident", "active", "footprint", "rss")
 """What stands for the bytes of a loaded model, the surest first: what the server says, then what the system says of its process."""
@@ -64,8 +64,23 @@ def series_seen(recording: Recording) -> tuple[Seen, ...]:
     if best is None or not len(best):
         return ()
     gauge = str(best["gauge"][0])
-    parts = _cut(best["request"].to_numpy(), _restarts(recording))
+    requests, bytes_read = best["request"].to_numpy(), best["value"].cast(pl.Float64).to_numpy()
+    edges = [int(np.searchsorted(requests, request, side="right")) for request in restarts(recording)]
+    fell = begins_anew(bytes_read, step_of(best))
+    if not best["matched"].is_null().any():
+        fell = with_no_match_near(fell, best["matched"].to_numpy())
+    parts = parts_between([*edges, *fell], len(best))
     return tuple(sorted((_seen(best[part], gauge) for part in parts), key=len, reverse=True))
+
+
+def step_of(rows: pl.DataFrame) -> int:
+    """Return the bytes between a print of these figures and the next one that differs: the coarsest, 1 when none is told."""
+    return int(largest(rows["step"].fill_null(1))) or 1
+
+
+def as_printed(count: float, step: int) -> str:
+    """Return bytes in the units of their print, so that a reader finds his own figures again."""
+    return f"{count / GB:.1f} GB" if step >= GB // 100 and step % 1000 == 0 else binary(count)
 
 
 def figures_of(recording: Recording, gauge: str) -> pl.DataFrame:
@@ -95,7 +110,7 @@ def _joined(recording: Recording, rows: pl.DataFrame) -> pl.DataFrame:
     return counts.join(last, on="request", how="inner").sort("request")
 
 
-def _restarts(recording: Recording) -> list[int]:
+def restarts(recording: Recording) -> list[int]:
     """Return the requests after which a runner held nothing any more."""
     kinds = pl.col("kind")
     gone = (kinds == RunnerChanged.kind) & pl.col("state").is_in(ANEW) | (kinds == Listed.kind) & (pl.col("count") == 0)
@@ -104,11 +119,6 @@ def _restarts(recording: Recording) -> list[int]:
     after = pl.when((pl.col("state") == "starting") & (pl.col("request") > 0)).then(number - 1).otherwise(number.forward_fill().fill_null(0))
     events = recording.events.with_columns(after.alias("after"))
     return [int(request) for request in events.filter(gone.fill_null(value=False))["after"].unique().sort()]
-
-
-def _cut(requests: Sequence[int] | np.ndarray, restarts: list[int]) -> list[slice]:
-    edges = sorted({0, *(int(np.searchsorted(requests, request, side="right")) for request in restarts), len(requests)})
-    return [slice(first, last) for first, last in pairwise(edges)]
 
 
 def _seen(rows: pl.DataFrame, gauge: str) -> Seen:
@@ -120,6 +130,6 @@ def _seen(rows: pl.DataFrame, gauge: str) -> Seen:
         request=rows["request"].cast(pl.Float64).to_numpy(),
         told=told,
         observed=rows["value"].cast(pl.Float64).to_numpy(),
-        step=int(largest(rows["step"].fill_null(1))) or 1,
+        step=step_of(rows),
         gauge=gauge,
     )

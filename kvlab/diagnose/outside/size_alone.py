@@ -10,31 +10,27 @@ Only the height and the end of the growth can be judged, so confidence is never 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
 from kvlab.diagnose.known import policy_of, policy_told, shape_of
-from kvlab.diagnose.outside.series_seen import GAUGES, figures_of
+from kvlab.diagnose.outside.lives import begins_anew, parts_between
+from kvlab.diagnose.outside.plateau import LEVEL, plateau_since
+from kvlab.diagnose.outside.series_seen import GAUGES, as_printed, figures_of, restarts
 from kvlab.diagnose.trend import Slope, Values, theil_sen
 from kvlab.lab.outlook import requests_until_full
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.recording.extremes import largest
-from kvlab.units import GB, MIB, binary
+from kvlab.units import binary
 
 QUESTION = "budget_or_leak"
 
 LEAST_FIGURES = 4
 """Figures below which neither a slope nor an end of it shows."""
-
-LEVEL = 128 * MIB
-"""Bytes by which figures of one level differ, beside the step of their print."""
-
-END = 1 / 3
-"""The share of the requests for which growth must have stopped."""
 
 NEAR = 0.15
 """The share of the budget by which a plateau may miss it: live buffers above it, branches that did not fit below it."""
@@ -42,41 +38,47 @@ NEAR = 0.15
 
 @dataclass(frozen=True, slots=True)
 class _Alone:
-    """Figures along requests, or along seconds where none are numbered."""
+    """Figures along requests, or along seconds where none are numbered; `fell_by` after them, when the model was let go of then, else 0.
+
+    `lives` are the parts between unloads and restarts, of which this is one.
+    """
 
     along: str
     gauge: str
     x: Values
     y: Values
     step: int
+    fell_by: float = 0.0
+    lives: int = 1
 
 
 def size_alone(recording: Recording) -> Finding | None:
     """Judge the figures alone; None when there are none."""
-    data = _figures(recording)
-    if data is None:
+    every = _figures(recording)
+    if every is None:
         return None
+    data = _most_grown(every, recording)
     if len(data.x) < LEAST_FIGURES:
-        told = ", ".join(_print(value, data.step) for value in data.y)
+        told = ", ".join(as_printed(value, data.step) for value in data.y)
         lacks = f"{len(data.x)} figure{'s have' if len(data.x) > 1 else ' has'} no trend: {data.gauge} {told}."
         return not_enough_data(QUESTION, lacks, "Record /api/ps after each of 15 requests, and the server's log beside it: kvlab probe does both.")
     policy = policy_of(recording)
     budget, level = policy.budget_bytes, max(LEVEL, data.step)
     grown = float(data.y[-1] - data.y[0])
-    since = _level_since(data, level)
+    since = plateau_since(data.x, data.y, data.step)
     slope = theil_sen(data.x[: since + 1] if since >= LEAST_FIGURES - 1 else data.x, data.y[: since + 1] if since >= LEAST_FIGURES - 1 else data.y)
     slack = NEAR * budget + data.step
     told = _outcome(recording, policy, grown, since, data, level, slack)
     numbers = _numbers(data, budget, grown, since, slope)
     if told == "not_enough_data":
-        return _passed(numbers, data)
+        return _open(numbers, data, level)
     near = told == "budget" and float(data.x[-1] - data.x[since]) >= (data.x[-1] - data.x[0]) / 2
     return Finding(
         question=QUESTION,
         verdict=told,
-        summary=_SUMMARIES[told].format(**_words(numbers)) + _ASSUMED[policy_told(recording) is None],
+        summary=_summary(told, numbers, data, since) + _ASSUMED[policy_told(recording) is None],
         numbers=numbers,
-        confidence="medium" if near or (told == "no_growth" and len(data.x) >= 10) else "low",
+        confidence="medium" if near or (told == "no_growth" and len(data.x) >= 10 and data.step <= LEVEL) else "low",
         evidence=(_evidence(data),),
         refuted_by=_REFUTED_BY[told],
     )
@@ -102,22 +104,26 @@ def _figures(recording: Recording) -> _Alone | None:
     return best
 
 
-def _level_since(data: _Alone, level: float) -> int:
-    """Return the place from which all later figures stay within `level` of the last one, when that is long enough; else the last place."""
-    off = np.flatnonzero(np.abs(data.y - data.y[-1]) > level)
-    since = int(off[-1]) + 1 if len(off) else 0
-    long_enough = data.x[-1] - data.x[since] >= END * (data.x[-1] - data.x[0])
-    return since if long_enough and since < len(data.x) - 1 else len(data.x) - 1
+def _most_grown(data: _Alone, recording: Recording) -> _Alone:
+    """Return the part of the figures that grew most, of those between unloads and restarts."""
+    edges = begins_anew(data.y, data.step)
+    if data.along == "request":
+        edges += [int(np.searchsorted(data.x, request, side="right")) for request in restarts(recording)]
+    parts = parts_between(edges, len(data.x))
+    part = max(parts, key=lambda one: (one.stop - one.start >= LEAST_FIGURES, data.y[one.stop - 1] - data.y[one.start], one.stop - one.start))
+    fell = float(data.y[part.stop - 1] - data.y[part.stop]) if part.stop < len(data.x) else 0.0
+    return replace(data, x=data.x[part], y=data.y[part], fell_by=max(0.0, fell), lives=len(parts))
 
 
 def _outcome(recording: Recording, policy: Policy, grown: float, since: int, data: _Alone, level: float, slack: float) -> str:
     if since < len(data.x) - 1:
         return "budget" if grown > level and abs(grown - policy.budget_bytes) <= slack else "no_growth"
     if grown <= level:
-        return "no_growth"
-    live = _live_at_most(recording)
-    if grown <= policy.budget_bytes + slack + live:
+        # a whole step of a coarse print, up and not down again, is no level
+        return "not_enough_data" if data.step > LEVEL and grown > 0 else "no_growth"
+    if grown <= policy.budget_bytes + slack:
         return "budget_filling"
+    live = _live_at_most(recording)
     known = policy_told(recording)
     after = data.y - data.y[0] > policy.budget_bytes + slack + live
     goes_on = int(after.sum()) >= LEAST_FIGURES and theil_sen(data.x[after], data.y[after]).low > 0
@@ -136,7 +142,7 @@ def _live_at_most(recording: Recording) -> float:
 def _numbers(data: _Alone, budget: int, grown: float, since: int, slope: Slope) -> dict[str, Number]:
     stopped = since < len(data.x) - 1
     left = budget - grown
-    return {
+    numbers: dict[str, Number] = {
         "figures": len(data.x),
         "gauge": data.gauge,
         "step_bytes": data.step,
@@ -145,30 +151,51 @@ def _numbers(data: _Alone, budget: int, grown: float, since: int, slope: Slope) 
         "growth_bytes": round(grown),
         f"growth_bytes_per_{data.along}": round(slope.value),
         "budget_bytes": budget,
-        "predicted_plateau_bytes": round(float(data.y[0]) + budget),
+        "predicted_plateau_bytes": round(float(data.y[0]) + budget) if data.y[-1] <= data.y[0] + budget else None,
         f"plateau_since_{data.along}": round(float(data.x[since])) if stopped else None,
         f"{data.along}s_until_full": requests_until_full(left, slope.value) if not stopped and left > 0 else None,
         f"last_{data.along}": round(float(data.x[-1])),
+        "lives": data.lives,
         "past_budget_bytes": round(max(0.0, grown - budget)),
     }
+    if data.fell_by:
+        numbers |= {f"fell_after_{data.along}": round(float(data.x[-1])), "fell_by_bytes": round(data.fell_by)}
+    return numbers
 
 
-def _passed(numbers: dict[str, Number], data: _Alone) -> Finding:
-    lacks = (
-        f"{data.gauge} grew by {binary(data.y[-1] - data.y[0])} and goes on, past the {binary(float(str(numbers['budget_bytes'])))} of a snapshot "
-        "budget: that alone does not explain it. One long conversation under rules that exempt the active "
-        "path (Ollama up to 0.34), long live buffers and a leak look alike here."
+def _open(numbers: dict[str, Number], data: _Alone, level: float) -> Finding:
+    grown = data.y[-1] - data.y[0]
+    if grown <= level:
+        lacks = f"{data.gauge} rose by {as_printed(grown, data.step)}, one step of its print: that is neither growth nor none.{_fell(data)}"
+        thin = not_enough_data(QUESTION, lacks, "Record bytes (/api/ps), which show what a coarse print hides: kvlab probe does.")
+    else:
+        lacks = (
+            f"{data.gauge} grew by {as_printed(grown, data.step)} to {as_printed(float(data.y[-1]), data.step)} and goes on, past the "
+            f"{binary(float(str(numbers['budget_bytes'])))} of a snapshot budget: that alone does not explain it.{_fell(data)} "
+            "One long conversation under rules that exempt the active path (Ollama up to 0.34), long live buffers and a leak look alike here."
+        )
+        thin = not_enough_data(QUESTION, lacks, "Record the server's log beside it (total, matched, cached), and name the model with --shape.")
+    return replace(thin, numbers=numbers, evidence=(_evidence(data),), refuted_by="the server's log, whose twin says what a lawful cache holds")
+
+
+def _fell(data: _Alone) -> str:
+    if data.lives == 1:
+        return ""
+    if not data.fell_by:
+        return f" The model was unloaded or restarted within the series: what is judged is {data.along} {data.x[0]:,.0f} to {data.x[-1]:,.0f}."
+    return (
+        f" It fell by {as_printed(data.fell_by, data.step)} after {data.along} {data.x[-1]:,.0f}, as by an unload or a restart: "
+        "what is read from then on says nothing of the growth before."
     )
-    record = "Record the server's log beside it (total, matched, cached), and name the model with --shape."
-    finding = not_enough_data(QUESTION, lacks, record)
-    return Finding(
-        QUESTION, finding.verdict, finding.summary, numbers, "low", (_evidence(data),), "the server's log, whose twin says what a lawful cache holds"
-    )
 
 
-def _print(count: float, step: int) -> str:
-    """Return bytes in the units of their print, so that a reader finds his own figures again."""
-    return f"{count / GB:.1f} GB" if step >= GB // 100 and step % 1000 == 0 else binary(count)
+def _summary(told: str, numbers: dict[str, Number], data: _Alone, since: int) -> str:
+    form = "budget_passed" if told == "budget_filling" and numbers["predicted_plateau_bytes"] is None else told
+    words = _SUMMARIES[form].format(**_words(numbers))
+    if told in ("budget", "no_growth") and data.step > LEVEL:
+        stayed = max(1.0, float(data.x[-1] - data.x[since if since < len(data.x) - 1 else 0]))
+        words += f" Prints {as_printed(data.step, data.step)} apart may hide up to {binary(data.step / stayed)} more per {data.along}: read bytes (/api/ps)."
+    return words + _fell(data)
 
 
 def _evidence(data: _Alone) -> Evidence:
@@ -178,7 +205,9 @@ def _evidence(data: _Alone) -> Evidence:
 
 def _words(numbers: dict[str, Number]) -> dict[str, str]:
     step = int(str(numbers["step_bytes"]))
-    words = {name: _print(value, step) if "bytes" in name and isinstance(value, int | float) else str(value) for name, value in numbers.items()}
+    words: dict[str, str] = {
+        name: as_printed(value, step) if "bytes" in name and isinstance(value, int | float) else str(value) for name, value in numbers.items()
+    }
     words["budget_bytes"] = binary(int(str(numbers["budget_bytes"])))
     along = next(name.removeprefix("growth_bytes_per_") for name in numbers if name.startswith("growth_bytes_per_"))
     left = numbers[f"{along}s_until_full"]
@@ -201,6 +230,10 @@ _SUMMARIES = {
     "budget_filling": (
         "{gauge} grew by {growth_bytes} ({rate}), which a budget of {budget_bytes} still explains: expected plateau {predicted_plateau_bytes}.{left} "
         "A leak of the same rate looks the same until then."
+    ),
+    "budget_passed": (
+        "{gauge} grew by {growth_bytes} ({rate}) to {last_bytes}, about as much as a budget of {budget_bytes} and live buffers explain, and has not "
+        "stopped yet. A leak of the same rate looks the same until growth goes on."
     ),
     "no_growth": "{gauge} {went}.",
     "leak": "{gauge} grew by {growth_bytes} and goes on, {past_budget_bytes} past a budget of {budget_bytes} that these rules do not let anything pass.",
