@@ -23,6 +23,8 @@ def recording(parser: argparse.ArgumentParser, *, or_file: bool = False) -> None
     """Add RECORDING and --salvage; `or_file` says that a file which can be imported will do."""
     more = "; or a log, a table or a tool's output, which is imported first (kvlab import says what can be read)" if or_file else ""
     parser.add_argument("recording", metavar="RECORDING", help=f"a folder NAME.kvrec, or the same zipped{more}")
+    if or_file:
+        parser.add_argument("more", metavar="FILE", nargs="*", help="further files of the same server, such as samples of its bytes: all make one recording")
     parser.add_argument("--salvage", action="store_true", help="read what is left of a damaged recording")
 
 

@@ -12,6 +12,7 @@ NAME = "diagnose"
 ABOUT = "answer the usual questions about a recording, a log or a table: budget or leak, reuse, right answers, do the parts add up"
 EXAMPLE = (
     "kvlab diagnose demo.kvrec\nkvlab diagnose run.kvrec.zip --json\nkvlab diagnose server.log\nkvlab diagnose server.log.gz\n"
+    "kvlab diagnose server.log ps.txt\n"
     "journalctl -u ollama | kvlab diagnose -\nkvlab diagnose samples.csv --shape qwen3.8-27b --policy 0.32.5"
 )
 

@@ -18,8 +18,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="Ollama's server.log, `ollama ps` or /api/ps, vmmap, footprint, ps, vm_stat, tables of figures, ...; packed (gzip, xz) or not; - is standard input",
+        help="Ollama's server.log, `ollama ps` or /api/ps, vmmap, footprint, ps, vm_stat, tables of figures; packed (gzip, xz) or not; - is standard input",
     )
+    parser.add_argument("more", metavar="FILE", nargs="*", help="further files of the same server: all make one recording, on one time axis")
     parser.add_argument("--as", metavar="KIND", dest="kind", help="what it is, when it is not recognised; a wrong KIND names them all")
     parser.add_argument("-o", "--out", metavar="NAME.kvrec", help="keep the recording in this folder")
     parser.set_defaults(recording_folder=_out)
@@ -28,9 +29,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: Arguments) -> int:
     """Read it, and say what it holds and what was not understood."""
-    from kvlab.importers import Imported, import_file
+    from kvlab.importers import Imported, import_files
 
-    imported: Imported = import_file(args.file, args.kind, args.out)
+    imported: Imported = import_files([args.file, *args.more], args.kind, args.out)
     if args.json:
         arguments.print_json(_told(args, imported))
         return 0

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def open_recording(args: argparse.Namespace) -> Recording:
-    """Return the recording that `args.recording` names; another file, or `-`, is imported; lines that were not understood are told on standard error.
+    """Return the recording that `args.recording` names; another file, or `-`, is imported, with those of `args.more`.
+
+    Lines that were not understood are told on standard error.
 
     Raises:
         UnreadableInput: it cannot be read.
@@ -23,12 +25,13 @@ def open_recording(args: argparse.Namespace) -> Recording:
 
     file = Path(args.recording).expanduser()
     piped = args.recording == STANDARD
-    if not piped and (not file.is_file() or file.name.endswith(".zip") or zipfile.is_zipfile(file)):
+    more: list[str] = getattr(args, "more", None) or []
+    if not more and not piped and (not file.is_file() or file.name.endswith(".zip") or zipfile.is_zipfile(file)):
         return load(args.recording, strict=not args.salvage)
     from kvlab.events import UNDERSTOOD
-    from kvlab.importers import import_file
+    from kvlab.importers import import_files
 
-    imported = import_file(args.recording)
+    imported = import_files([args.recording, *more])
     if imported.summary.total(UNDERSTOOD[-1]) or imported.summary.notes:
         print(imported.summary, file=sys.stderr)
     return imported.recording

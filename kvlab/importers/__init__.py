@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from kvlab.importers.kinds import KINDS, recognise
+from kvlab.importers.merged import import_files
 from kvlab.importers.read import Imported, import_file, read_ollama_log, read_table
 from kvlab.importers.summary import Summary
 
-__all__ = ["KINDS", "Imported", "Summary", "import_file", "read_ollama_log", "read_table", "recognise"]
+__all__ = ["KINDS", "Imported", "Summary", "import_file", "import_files", "read_ollama_log", "read_table", "recognise"]

@@ -9,7 +9,7 @@ from typing import Any, cast
 from kvlab.errors import UnreadableInput
 from kvlab.importers.json_text import MOST_BYTES, values
 from kvlab.importers.rows import Rows
-from kvlab.importers.stamps import Clock, find_moment
+from kvlab.importers.stamps import Clock, find_moment, zoned
 from kvlab.importers.summary import NOT, READ, Summary
 from kvlab.units import LARGEST
 
@@ -90,12 +90,13 @@ class ApiPs:
         """
         for value in values(b"\n".join(self._text), "the answer of /api/ps"):
             for answer in cast("list[Any]", value) if isinstance(value, list) else [value]:
-                read = isinstance(answer, dict) and self._answer(cast("dict[str, Any]", answer))
+                read = isinstance(answer, dict) and self.answer(cast("dict[str, Any]", answer))
                 self._summary.line += 1
                 self._summary.count("answer of /api/ps" if read else "JSON of another shape", READ if read else NOT, repr(cast("Any", answer))[:80])
 
-    def _answer(self, answer: dict[str, Any]) -> bool:
-        moment = find_moment(str(answer.get("ts") or answer.get("time") or answer.get("at") or ""))
+    def answer(self, answer: dict[str, Any]) -> bool:
+        """Read one answer; return False when it is of another shape."""
+        moment = zoned(find_moment(str(answer.get("ts") or answer.get("time") or answer.get("at") or "")), self.clock.first)
         body: Any = answer.get("body", answer)
         models: Any = cast("dict[str, Any]", body).get("models") if isinstance(body, dict) else None
         if not isinstance(models, list):

@@ -13,7 +13,7 @@ from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import Clock, find_moment
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 
-_SEPARATOR = re.compile(r"[\s=#*\-]*(?:(?:date|time|ts|at):?\s*)?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*(?:Z|[+-]\d\d:?\d\d)?[\s=#*\-]*")
+SEPARATOR = re.compile(r"[\s=#*\-]*(?:(?:date|time|ts|at):?\s*)?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*(?:Z|[+-]\d\d:?\d\d)?[\s=#*\-]*")
 _RULE = re.compile(r"[\s=\-_*+|]+")
 
 LONGEST = 2_000
@@ -105,7 +105,7 @@ class Blocks:
         summary = self._summary
         if not text.strip():
             summary.count("blank", KNOWN)
-        elif _SEPARATOR.fullmatch(text):
+        elif SEPARATOR.fullmatch(text):
             self._end()
             self.output.at = find_moment(text)
             self.output.rows.t = self.clock.read(self.output.at)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from kvlab.importers import ollama_names as names
 from kvlab.importers import ollama_values as values
+from kvlab.importers.ollama_beside import Beside
 from kvlab.importers.ollama_bulk import NAMES, Bulk
 from kvlab.importers.ollama_loose import Loose
 from kvlab.importers.ollama_records import Records
@@ -53,7 +54,8 @@ class OllamaLog:
     def __init__(self, rows: Rows, summary: Summary) -> None:
         self._summary = summary
         self._records = Records(rows)
-        self._loose = Loose(self, rows, summary)
+        self._beside = Beside(rows, self._records.clock, self._records.runners, summary)
+        self._loose = Loose(self, rows, summary, self._beside)
         self._table: dict[bytes, list[_Entry]] = {}
         self._nodes = _Entry("cache trie (nodes)", b'"  ', self._records.dump_node)
         self._fill()
@@ -72,7 +74,7 @@ class OllamaLog:
     @property
     def model(self) -> str:
         """The first model that the log names; "" when none."""
-        return self._records.runners.model
+        return self._records.runners.model or self._beside.model
 
     def _fill(self) -> None:
         for message, method in names.READ.items():

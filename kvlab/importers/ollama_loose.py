@@ -12,6 +12,7 @@ from typing import Protocol
 
 from kvlab.importers import ollama_values as values
 from kvlab.importers.journal import is_mark
+from kvlab.importers.ollama_beside import Beside
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 
@@ -63,12 +64,13 @@ class Loose:
         waits: A record waits for its next line.
     """
 
-    __slots__ = ("_crashed", "_pieces", "_records", "_rows", "_summary", "_ways", "waits")
+    __slots__ = ("_beside", "_crashed", "_pieces", "_records", "_rows", "_summary", "_ways", "waits")
 
-    def __init__(self, records: Records, rows: Rows, summary: Summary) -> None:
+    def __init__(self, records: Records, rows: Rows, summary: Summary, beside: Beside) -> None:
         self._records = records
         self._rows = rows
         self._summary = summary
+        self._beside = beside
         self._ways: list[bytes] = []
         self.waits = False
         self._pieces: list[bytes] = []
@@ -80,6 +82,13 @@ class Loose:
 
     def line(self, line: bytes) -> None:
         """Read a line."""
+        if self._beside.begins(line):
+            self._give_up_all()
+        if (self._beside.waits or self._beside.begins(line)) and self._beside.take(line):
+            self.waits = self._beside.waits
+            return
+        self._beside.end()
+        self.waits = bool(self._ways)
         if self.waits and self._goes_on(line):
             return
         if b" msg=" in line or line.startswith(b"msg="):
@@ -96,7 +105,11 @@ class Loose:
 
     def finish(self) -> None:
         """The file ends."""
-        while self.waits:
+        self._beside.end()
+        self._give_up_all()
+
+    def _give_up_all(self) -> None:
+        while self._ways:
             self._give_up()
 
     def _goes_on(self, line: bytes) -> bool:
@@ -121,7 +134,7 @@ class Loose:
         return True
 
     def _give_up(self) -> None:
-        if self.waits:
+        if self._ways:
             first = self._ways[0]
             fragment = _is_fragment(first)
             name = "place in the source, without its record" if fragment else "record cut short"
@@ -147,6 +160,9 @@ class Loose:
 
     def _other(self, whole: bytes) -> None:
         line = whole[:MOST_LOOKED_AT]
+        if self._beside.take(whole):
+            self.waits = self._beside.waits
+            return
         if _CRASH.match(line):
             self._crashed = True
             self._rows.add("warned", values.words(line))

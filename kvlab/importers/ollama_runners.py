@@ -34,9 +34,10 @@ class Runners:
     Attributes:
         model: The first model that was named; "" before.
         mixed: Several were alive at once.
+        anew: How many requests had begun when a runner last began or ended.
     """
 
-    __slots__ = ("_alive", "_names", "_requests", "_rows", "mixed", "model")
+    __slots__ = ("_alive", "_names", "_requests", "_rows", "anew", "mixed", "model")
 
     def __init__(self, rows: Rows, requests: Requests) -> None:
         self._rows = rows
@@ -45,6 +46,7 @@ class Runners:
         self._alive: list[_Runner] = []
         self.model = ""
         self.mixed = False
+        self.anew = 0
 
     def changed(self, state: str, *, model: str = "", pid: int | None = None, port: int | None = None) -> None:
         """A record tells of a runner: `state` is one of `kvlab.events.RUNNER_STATES`."""
@@ -54,6 +56,8 @@ class Runners:
         elif state == "loaded":
             self._named(model, pid)
         self._rows.add("runner_changed", state, model, pid, port)
+        if state in ("starting", "stopping", "unloaded"):
+            self.anew = self._rows.requests
         if state in ("stopping", "unloaded"):
             self._stopped(pid)
 
@@ -68,6 +72,7 @@ class Runners:
 
     def all_gone(self) -> None:
         """The server begins anew: no runner of before is alive."""
+        self.anew = self._rows.requests
         for runner in list(self._alive):
             self._end(runner)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,9 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Kept:
+class Kept:
+    """What is kept of an import: the counts of its lines, and where its events went."""
+
     summary: Summary
     recorder: Recorder
 
@@ -43,7 +46,7 @@ class Imported:
         path: The recording's folder.
     """
 
-    def __init__(self, kind: str, requests: int, events: int, kept: _Kept) -> None:
+    def __init__(self, kind: str, requests: int, events: int, kept: Kept) -> None:
         self.kind = kind
         self.summary = kept.summary
         self.requests = requests
@@ -83,26 +86,27 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
             recorder.manifest,
             model=importer.model or UNKNOWN,
             origin=recorder.manifest.origin | {"began": importer.clock.first} | ({"ollama": importer.version} if importer.version else {}),
-            policy=_policy(importer.version),
+            policy=policy_of(importer.version),
         )
         recorder.finish()
     except BaseException as error:
         # what was written stays, as a recording that is not complete
         recorder.__exit__(type(error), error, None)
         raise
-    return Imported(chosen, rows.requests, rows.seq, _Kept(summary, recorder))
+    return Imported(chosen, rows.requests, rows.seq, Kept(summary, recorder))
 
 
-def read_into(rows: Rows, summary: Summary, file: Input, kind: str) -> Importer:
-    """Read an input of a known kind into rows, count its lines, and return what read it.
+def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequence[Input] = ()) -> Importer:
+    """Read an input of a known kind into rows, count its lines, and return what read it; `more` are further pieces of the same.
 
     Raises:
         UnreadableInput: it cannot be read, or nothing in it is of that kind.
     """
     importer = KINDS[kind].make(rows, summary)
     try:
-        for lines in blocks_of_lines(file):
-            importer.lines(lines)
+        for piece in (file, *more):
+            for lines in blocks_of_lines(piece):
+                importer.lines(lines)
         importer.finish()
     except KvlabError as error:
         raise _named(error, file.name) from None
@@ -166,7 +170,7 @@ def _named(error: KvlabError, name: str) -> KvlabError:
     return type(error)(what=f"{name}: {error.what}", why=error.why, hint=error.hint)
 
 
-def _policy(version: str | None) -> dict[str, object]:
+def policy_of(version: str | None) -> dict[str, object]:
     """Return the rules of the cache of a server's version; {} when none is named or it is older than what is known."""
     try:
         return Policy.of_server(version).to_dict() if version else {}

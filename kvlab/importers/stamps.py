@@ -89,6 +89,26 @@ class Clock:
         return self.seconds
 
 
+def zoned(moment: str, like: str) -> str:
+    """Return a moment with the zone of `like`, when it has none itself."""
+    try:
+        zone = datetime.fromisoformat(like).tzinfo
+        at = datetime.fromisoformat(moment)
+        return moment if zone is None or at.tzinfo is not None else at.replace(tzinfo=zone).isoformat()
+    except (ValueError, OverflowError):
+        return moment
+
+
+def seconds_between(first: str, last: str) -> float | None:
+    """Return the seconds from one moment to another; None when one of them cannot be read. A moment without a zone is in UTC."""
+    try:
+        times = [datetime.fromisoformat(one) for one in (first, last)]
+        begin, end = (one if one.tzinfo is not None else one.replace(tzinfo=UTC) for one in times)
+        return (end - begin).total_seconds()
+    except (ValueError, OverflowError):
+        return None
+
+
 def find_moment(text: str) -> str:
     """Return the first ISO moment in `text`, in a form that `Clock.read` takes; "" when there is none."""
     found = _ISO.search(text)
