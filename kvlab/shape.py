@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvlab.errors import BadValue
+from kvlab.units import binary
 
 KINDS = ("kv", "rotating", "recurrent", "stateless", "draft_kv")
 """The layer kinds: full attention, sliding window, recurrent state, no state at all, a draft head's full attention."""
@@ -61,6 +62,12 @@ class LayerGroup:
                     hint=f"give {name} as a whole number of at least 0",
                 )
 
+    def __str__(self) -> str:
+        """The group in words, such as `3 layers of kind recurrent: 57.00 KiB a checkpoint`."""
+        prices = ((self.bytes_per_token, "a token"), (self.state_bytes, "a checkpoint"))
+        told = [f"{binary(size)} {per}" for size, per in prices if size] + ([f"window of {self.window:,} tokens"] if self.window else [])
+        return f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'} of kind {self.kind}: {', '.join(told) or 'no bytes'}"
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -89,6 +96,17 @@ class Shape:
     def state_bytes(self) -> int:
         """Bytes of one checkpoint over all whole-state layers."""
         return sum(group.state_bytes for group in self.groups)
+
+    def __str__(self) -> str:
+        """The shape in words, a line a layer group; every figure with its unit."""
+        context = f", context of {self.context:,} tokens" if self.context else ""
+        ahead = ", a draft head that looks 1 token ahead" if self.look_ahead else ""
+        head = f"Shape of {self.name}: weights {binary(self.weights_bytes)}{context}{ahead}"
+        return "\n".join([head, *(f"  {group}" for group in self.groups)])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: FBT001  # IPython's own signature
+        del cycle
+        printer.text(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shape as JSON holds it."""

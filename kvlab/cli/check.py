@@ -39,5 +39,5 @@ def run(args: Arguments) -> int:
     judged = print_result(recording, as_json=args.json, workload=workload, control=control, judged=left)
     broken = violations(recording)
     if not args.json:
-        print(f"\n{'no rule was broken' if not broken else f'{len(broken)} violations'} in {len(workload)} requests")
+        print(f"\n{'no rule was broken' if not broken else f'{len(broken)} violations'} in {len(workload)} request{'' if len(workload) == 1 else 's'}")
     return 1 if broken or (judged is not None and judged.differences) else 0

@@ -21,11 +21,12 @@ def policy_words(choices: Mapping[str, Any]) -> str:
         differs = Policy.from_dict(dict(choices)).diff(Policy())
     except BadValue as error:
         return f"not known ({error.what})"
-    told = ", ".join(f"{name}={_value(name, mine)} (main {_value(name, theirs)})" for name, (mine, theirs) in differs.items())
+    told = ", ".join(f"{name}={value_words(name, mine)} (main {value_words(name, theirs)})" for name, (mine, theirs) in differs.items())
     return f"upstream main but {told}" if told else "upstream main"
 
 
-def _value(name: str, value: Any) -> str:
+def value_words(name: str, value: Any) -> str:
+    """Return one choice's value in words: bytes with their unit."""
     if name == "budget_bytes":
         return binary(value)
     return choice_words(value)

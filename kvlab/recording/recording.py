@@ -77,9 +77,8 @@ class Recording(Rich):
         troubles = trouble_words(self.events)
         if self.complete:
             return troubles
-        count = self.requests.height
         what = "events are missing from this recording" if self.damaged else "this recording was cut short"
-        return (f"{what}; it has {count:,} request{'' if count == 1 else 's'}", *troubles)
+        return (f"{what}; it has {self._requests_words}", *troubles)
 
     @cached_property
     def policy(self) -> Policy | None:
@@ -196,11 +195,16 @@ class Recording(Rich):
         # What was read of a damaged recording is whole as a file, but not as a run.
         return dataclasses.replace(self.manifest, events=self.events.height if self.complete else None)
 
+    @property
+    def _requests_words(self) -> str:
+        count = self.requests.height
+        return f"{count:,} request{'' if count == 1 else 's'}"
+
     def __repr__(self) -> str:
         made = self.manifest
         lines = [
             f"Recording of {made.model} ({made.source}), workload {made.workload or 'none'}, policy {policy_words(made.policy)}",
-            f"  {self.requests.height:,} requests, {self.events.height:,} events",
+            f"  {self._requests_words}, {self.events.height:,} events",
         ]
         reading = self._past.last_reading()
         if reading:

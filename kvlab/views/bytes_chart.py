@@ -11,7 +11,7 @@ import polars as pl
 
 from kvlab.recording import Recording
 from kvlab.units import binary, unit_for
-from kvlab.views import theme
+from kvlab.views import text_table, theme
 from kvlab.views.tables import largest, last_bytes, readings
 
 STACK = ("snapshots", "live", "unattributed", "pool")
@@ -90,8 +90,9 @@ def chart_table(read: pl.DataFrame, owners: tuple[str, ...] = STACK) -> tuple[pl
 def description(recording: Recording) -> str:
     """Return what the chart shows in one sentence, for readers who cannot see it."""
     read = readings(recording)
+    over = text_table.many(recording.requests.height, "request")
     return (
-        f"Stacked areas of bytes held by snapshots, live buffers, unattributed and pool over {recording.requests.height} requests. At the end: "
+        f"Stacked areas of bytes held by snapshots, live buffers, unattributed and pool over {over}. At the end: "
         + ", ".join(f"{name} {binary(last_bytes(read, name))}" for name in STACK)
         + f"; budget {binary(last_bytes(read, 'budget'))}; weights {binary(last_bytes(read, 'weights'))} not drawn{_footprint(read)}."
     )

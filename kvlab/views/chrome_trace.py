@@ -1,8 +1,9 @@
 """A recording in the trace-event format, which chrome://tracing and Perfetto open, offline too.
 
 Process 1 has the requests: a thread of requests, one of their phases, one of forwards, one of instants (splits, evictions). Process 2
-has a thread a layer group: each snapshot is an asynchronous slice from its birth to its end. Counters hold the bytes of each owner.
-A flow leads from the request that made a node to each later request that restored from it.
+has a thread a layer group: each snapshot is an asynchronous slice from its birth to its end. A counter stacks the bytes of each owner; what does
+not add up with these (counted, budget, active) has a counter each.
+A flow leads from the request that made a node to each later request that restored from it. A twin's times are those of kvlab's own code: the trace says so.
 
 Invariants (checked by `problems`): times are microseconds, not negative; complete slices of one thread nest; every asynchronous slice
 and every flow that begins also ends; no prompt and no answer is in it, only labels.
@@ -29,6 +30,7 @@ REQUESTS, PHASES, FORWARDS, INSTANTS = 1, 2, 3, 4
 THREADS = {REQUESTS: "requests", PHASES: "phases", FORWARDS: "forwards", INSTANTS: "splits, merges, evictions"}
 OWNERS = ("weights", "live", "snapshots", "transient", "unattributed", "pool")
 BESIDE = ("counted", "budget", "active")
+TWIN = "a twin: its times are those of kvlab's own code, no model's seconds"
 _ORDER = ("begin", "prefill", "attach", "decode", "close")
 
 
@@ -39,6 +41,8 @@ def chrome_trace(recording: Recording) -> dict[str, Any]:
     rows += _flows(recording)
     rows.sort(key=lambda row: (row.get("ph") != "M", row.get("ts", 0), -row.get("dur", 0)))
     about = {"model": made.model, "workload": made.workload, "source": made.source, "kvlab": made.kvlab, "created": made.created}
+    if not recording.has_seconds:
+        about["times"] = TWIN
     return {"traceEvents": rows, "displayTimeUnit": "ms", "otherData": about}
 
 
@@ -113,7 +117,8 @@ def _us(seconds: float) -> int:
 
 
 def _names(recording: Recording) -> Iterator[Row]:
-    for pid, name in ((RUN, f"{recording.manifest.model}: requests"), (LAYERS, "snapshots by layer")):
+    beside = "" if recording.has_seconds else f" ({TWIN})"
+    for pid, name in ((RUN, f"{recording.manifest.model}: requests{beside}"), (LAYERS, "snapshots by layer")):
         yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
     for tid, name in THREADS.items():
         yield {"ph": "M", "name": "thread_name", "pid": RUN, "tid": tid, "args": {"name": name}}
@@ -172,7 +177,7 @@ def _instants(recording: Recording) -> Iterator[Row]:
 def _counters(recording: Recording) -> Iterator[Row]:
     for row in observed(recording.events).select("t", *OWNERS, *BESIDE).iter_rows(named=True):
         yield _counter("bytes by owner", row["t"], {name: row[name] for name in OWNERS if row[name] is not None})
-        yield _counter("bytes beside", row["t"], {name: row[name] for name in BESIDE if row[name] is not None})
+        yield from (_counter(f"{name} bytes", row["t"], {name: row[name]}) for name in BESIDE if row[name] is not None)
 
 
 def _counter(name: str, t: float, values: Row) -> Row:

@@ -20,6 +20,17 @@ def turn_on(ip: Any) -> None:
     """Add the magic and the trees to the shell `ip`."""
 
     def trace(line: str, cell: str) -> None:
+        """Record what a lab or a twin does in this cell, and show it as a dashboard below.
+
+        %%kvlab_trace LAB [NAME]
+
+        LAB is the variable with the lab or the twin. The recording is kept in the variable NAME, or in `kvlab_recording`. What stood in the
+        cache before is shown too; prompts and replies are not kept. Example:
+
+            %%kvlab_trace lab seen
+            for event in lab.step("Why is the sky blue?"):
+                pass
+        """
         kvlab_trace(ip, line, cell)
 
     ip.register_magic_function(trace, "cell", MAGIC)
@@ -54,14 +65,33 @@ def kvlab_trace(ip: Any, line: str, cell: str) -> None:
     if not isinstance(source, Source):
         raise BadValue(f"%%{MAGIC} {line}".rstrip(), "the magic needs the name of a lab or a twin", f"write for example %%{MAGIC} lab")
     with tracing(source) as traced:
-        ran = ip.run_cell(cell)
-    ran.raise_error()
+        _run(ip, cell)
     if not traced.events:
         print(f"%%{MAGIC}: {name} ran nothing in this cell")  # noqa: T201  # the answer of a magic
         return
     recording = traced.recording()
     ip.user_ns[kept.strip() or TRACE] = recording
     import_module("IPython.display").display(dashboard(recording))
+
+
+def _run(ip: Any, cell: str) -> None:
+    """Run a cell as the shell does; its error is raised, and told once: by the cell that holds the magic."""
+    told: list[list[str]] = []
+    usual = ip._showtraceback  # noqa: SLF001  # the shell's hook for frontends; there is no other
+
+    def keep(_kind: Any, _error: Any, lines: list[str]) -> None:
+        told.append(lines)
+
+    ip._showtraceback = keep  # noqa: SLF001
+    try:
+        ran = ip.run_cell(cell)
+    finally:
+        ip._showtraceback = usual  # noqa: SLF001
+    error = ran.error_before_exec or ran.error_in_exec
+    if error is not None and told:
+        # as the inner cell would have told it: without the frames of this magic
+        error._render_traceback_ = lambda: told[-1]
+    ran.raise_error()
 
 
 def _bundle(obj: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from kvlab.recording import Recording
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import binary
 from kvlab.views.private_words import recorded_words
+from kvlab.views.text_table import many
 
 ROWS = 12
 """Rows of requests at most: the first and the last ones."""
@@ -57,7 +58,7 @@ def _versions(recording: Recording) -> str:
         ("server", _plain(version) if version else "version not told"),
         ("rules", policy_words(made.policy) if made.policy else "not told"),
         ("kvlab", ", ".join([made.kvlab, *mlx])),
-        ("source", f"{made.source}, {recording.requests.height} requests"),
+        ("source", f"{made.source}, {many(recording.requests.height, 'request')}"),
         # an import is read on another machine than the one it is of
         ("machine", f"{' '.join(word for word in machine if word)}{f', {binary(ram)}' if isinstance(ram, int) and ram else ''}" if of_source else ""),
     ]
@@ -87,7 +88,7 @@ def _requests(recording: Recording) -> str:
         return ""
     shown = rows if rows.height <= ROWS else pl.concat([rows.head(ROWS // 2), rows.tail(ROWS // 2)])
     cells = [[_cell(name, row[name]) for name in names] for row in shown.iter_rows(named=True)]
-    note = f"{rows.height} requests" + (f", the first and the last {ROWS // 2}" if rows.height > ROWS else "")
+    note = many(rows.height, "request") + (f", the first and the last {ROWS // 2}" if rows.height > ROWS else "")
     return f"<details><summary>{note}</summary>\n\n{_table(names, cells)}\n\n</details>"
 
 

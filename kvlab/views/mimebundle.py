@@ -1,6 +1,6 @@
 """How rich objects show themselves: text always, a PNG where there is something to draw, a widget after `%load_ext kvlab`.
 
-Invariants: no `text/html` beside a PNG, since a stored notebook without a kernel would show it instead (a twin's card has no PNG);
+Invariants: no `text/html` beside a PNG, since a stored notebook without a kernel would show it instead (the cards of twins and findings have no PNG);
 whatever goes wrong while drawing, the cell lives: the text says what failed.
 """
 
@@ -23,6 +23,7 @@ from kvlab.views.compare.comparison import Comparison
 from kvlab.views.compare.widget import view
 from kvlab.views.dashboard.picture import Still, chart
 from kvlab.views.dashboard.widget import dashboard
+from kvlab.views.finding_cards import cards_html
 from kvlab.views.outside_chart import outside_chart
 from kvlab.views.outside_text import outside_text
 from kvlab.views.shape_card import shape_card, shape_card_html
@@ -39,8 +40,9 @@ def mimebundle(obj: Any) -> dict[str, Any]:
     bundle: dict[str, Any] = {"text/plain": _attempt(text, failed) or repr(obj)}
     if still is not None and (image := _attempt(lambda: static.png(still()), failed)):
         bundle["image/png"] = image
-    if isinstance(obj, Twin) and (page := _attempt(lambda: shape_card_html(obj), failed)):
-        bundle["text/html"] = page
+    for kind, make in _PAGES:
+        if isinstance(obj, kind) and (page := _attempt(lambda make=make: make(obj), failed)):
+            bundle["text/html"] = page
     if moving is not None and live.LIVE.on:
         bundle |= _attempt(moving, failed) or {}
     if failed:
@@ -89,3 +91,6 @@ _FORMS: tuple[tuple[type, Callable[[Any], Form]], ...] = (
     (Still, _still),
 )
 """What each kind of object is shown as; anything else is its `repr`."""
+
+_PAGES: tuple[tuple[type, Callable[[Any], str]], ...] = ((Twin, shape_card_html), (Findings, cards_html))
+"""The kinds that have a card as HTML, and no picture."""

@@ -17,6 +17,7 @@ from kvlab.recording import Recording
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import MIB, binary
 from kvlab.views.card import summary, verdict_words
+from kvlab.views.text_table import many
 
 ROWS = 1000
 """The table of requests shows at most this many rows: the first and the last ones."""
@@ -89,7 +90,7 @@ def again_part(recording: Recording) -> str:
 def requests_part(recording: Recording) -> str:
     """Return the table of requests, bytes in MiB; with the answers when they were stored."""
     table = recording.requests
-    note = f"{table.height} requests"
+    note = many(table.height, "request")
     if table.height > ROWS:
         note += f"; the first and the last {ROWS // 2} are shown"
         table = pl.concat([table.head(ROWS // 2), table.tail(ROWS // 2)])

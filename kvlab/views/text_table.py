@@ -17,6 +17,11 @@ def columns(titles: Sequence[str], rows: Iterable[Sequence[object]], left: Itera
     return "\n".join(line.rstrip() for line in lines)
 
 
+def many(count: int, noun: str) -> str:
+    """Return `1 request`, `1,234 requests`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def shortened(rows: Sequence[Sequence[object]], most: int) -> list[Sequence[object]]:
     """Return at most `most` rows: the first and the last ones, with a row of `…` between if some were left out."""
     if len(rows) <= most:

@@ -34,7 +34,7 @@ BARS = 440
 def outline_chart(recording: Recording) -> alt.HConcatChart:
     """Return the outline of a recording's trie at its last moment."""
     stops = moments(recording)
-    title = f"The trie, depth first, over {recording.requests.height} requests"
+    title = f"The trie, depth first, over {text_table.many(recording.requests.height, 'request')}"
     return _chart(recording.at(stops.item(-1, "seq")) if stops.height else None, title)
 
 
@@ -47,7 +47,7 @@ def outline_text(moment: Moment, most: int = 60) -> str:
     """Return the outline as plain text: `*` marks the active path, `user` an explicit restore point. At most `most` rows."""
     rows = outline_rows(moment)
     held = sum(row.counted for row in rows)
-    head = f"trie after event {moment.seq}, in request {moment.request}: {len(rows)} nodes, {binary(held)} counted; * = active path"
+    head = f"trie after event {moment.seq}, in request {moment.request}: {text_table.many(len(rows), 'node')}, {binary(held)} counted; * = active path"
     cells: list[Sequence[object]] = [
         (
             ("* " if row.active else "  ") + "  " * row.depth + row.label,
@@ -126,7 +126,7 @@ def _chart(moment: Moment | None, title: str) -> alt.HConcatChart:
     more = f"; the newest, up to {tallest - LINES} more are not drawn" if tallest > LINES else ""
     return made.properties(
         title=alt.Title(title, subtitle=f"one row a node; bars are edges over token positions{more}"),
-        description=f"{title}: an outline of up to {tallest} nodes with their edges, tokens, counted bytes and snapshots.",
+        description=f"{title}: an outline of up to {text_table.many(tallest, 'node')} with their edges, tokens, counted bytes and snapshots.",
     )
 
 

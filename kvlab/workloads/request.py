@@ -106,6 +106,13 @@ class Request:
         return self.prompt or "\n".join(f"{role}: {content}" for role, content in self.messages)
 
     @property
+    def size_words(self) -> str:
+        """Its label and its size in words, such as `question 1: 42 letters, at most 32 new tokens`; nothing of its prompt."""
+        asked = f"{len(self.tokens):,} tokens" if len(self.tokens) else f"{len(self.text):,} letters"
+        cut = "" if self.cancel_after is None else f", cancelled after {self.cancel_after:,} tokens"
+        return f"{self.label + ': ' if self.label else ''}{asked}, at most {self.limit:,} new token{'' if self.limit == 1 else 's'}{cut}"
+
+    @property
     def limit(self) -> int:
         """New tokens at most: `max_new`, or as many as the given reply has."""
         return self.max_new if self.generated is None else len(self.generated)

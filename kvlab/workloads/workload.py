@@ -9,6 +9,9 @@ from typing import Any
 from kvlab.shape import Shape
 from kvlab.workloads.request import Request
 
+SHOWN = 8
+"""So many requests are told in words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -36,3 +39,15 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.requests)
+
+    def __str__(self) -> str:
+        """The workload in words: its requests by label and size, the first ones when there are many; no prompt."""
+        count = len(self.requests)
+        head = f"Workload {self.name}: {count:,} request{'' if count == 1 else 's'}{f', asks {self.question}' if self.question else ''}"
+        policy = [f"  policy: {', '.join(f'{name}={value}' for name, value in self.policy.items())}"] if self.policy else []
+        rows = [f"  {place + 1:>3}  {self.requests[place].size_words}" for place in range(min(count, SHOWN))]
+        return "\n".join([head, *policy, *rows, *([f"  … and {count - SHOWN:,} more"] if count > SHOWN else [])])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: FBT001  # IPython's own signature
+        del cycle
+        printer.text(str(self))

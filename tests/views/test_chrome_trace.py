@@ -25,6 +25,9 @@ def test_a_trace_follows_the_format(workload: str) -> None:
     trace = json.loads(json.dumps(chrome_trace(run(workload)), allow_nan=False))
     assert problems(trace) == []
     assert trace["displayTimeUnit"] == "ms"
+    # a twin's times are no model's
+    assert "no model's seconds" in trace["otherData"]["times"]
+    assert any("no model's seconds" in row["args"]["name"] for row in trace["traceEvents"] if row["name"] == "process_name")
 
 
 def test_made_by_hand_it_holds_what_happened(pair: Recording) -> None:
@@ -39,6 +42,10 @@ def test_made_by_hand_it_holds_what_happened(pair: Recording) -> None:
     assert {row["pid"] for row in begun} == {LAYERS}
     counters = [row["args"] for row in rows if row["ph"] == "C" and row["name"] == "bytes by owner"]
     assert [counter["snapshots"] for counter in counters] == [0, 0, 10 * 2**20, 10 * 2**20]
+    # what does not add up with the owners has a track of its own
+    beside = {row["name"]: set(row["args"]) for row in rows if row["ph"] == "C" and row["name"] != "bytes by owner"}
+    assert beside == {f"{name} bytes": {name} for name in ("counted", "budget", "active")}
+    assert "times" not in trace["otherData"]
     assert {row["name"] for row in rows if row["ph"] == "i"} == {"node_split #1", "warned"}
 
 

@@ -103,6 +103,11 @@ def test_text_names_both_policies(two_orders: Comparison) -> None:
     assert "tries side by side" in text
 
 
+def test_budgets_have_their_unit(fifteen: Recording) -> None:
+    made = compare(fifteen, Script(budget=8 * 2**30).recording())
+    assert made.policy_lines == ["policy budget_bytes: A 20.00 MiB, B 8.00 GiB"]
+
+
 def test_it_shows_itself(two_orders: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = two_orders._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "image/png"}
@@ -151,6 +156,11 @@ def test_in_a_page_by_keyboard(page: Page, two_orders: Comparison) -> None:
         return page.locator(".kv-pair").evaluate_all("rows => rows.map(row => row.dataset.side)")
 
     assert drawn() == [row.side for row in two_orders.tries(12)]
+    # no label of the axis is cut, however long
+    data["differences"]["counted"][3] = -1020 * 1024 - 389
+    page.evaluate("data => { mountCompare(document.getElementById('root'), data); }", data)
+    lefts = page.locator("svg.kv-bytes text").evaluate_all("all => all.map(one => one.getBBox().x)")
+    assert min(lefts) >= 0
     page.locator(".kv-slider").focus()
     for request in range(11, 0, -1):
         page.keyboard.press(",")

@@ -44,7 +44,13 @@ def test_a_moment_is_its_outline(pair: Recording) -> None:
 
 def test_findings_are_cards_of_text(findings: Findings) -> None:
     bundle = mimebundle.mimebundle(findings)
-    assert set(bundle) == {"text/plain"}
+    assert set(bundle) == {"text/plain", "text/html"}
+    # cards: the verdict, its figures unfolded, nothing that runs or is not escaped
+    page = bundle["text/html"]
+    assert "<b>budget_or_leak: budget</b> (confidence high)<br>growth stops at the budget" in page
+    assert "<details open><summary>3 figures</summary>" in page
+    assert "grow &lt;for&gt; 3 requests" in page
+    assert "<script" not in page
     assert bundle["text/plain"].splitlines() == [
         "budget_or_leak: budget (confidence high)",
         "  growth stops at the budget",

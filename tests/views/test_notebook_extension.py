@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -125,6 +126,38 @@ def test_a_cell_that_fails_or_runs_nothing(shell: InteractiveShell, capsys: pyte
     assert "step" not in vars(shell.user_ns["twin"])
     with pytest.raises(BadValue, match="needs the name"):
         shell.run_cell("%%kvlab_trace nobody\nx = 1").raise_error()
+
+
+def test_an_error_in_a_traced_cell_is_told_once(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.user_ns["twin"] = busy()
+    for cell, error in (("1 / 0", "ZeroDivisionError"), ("1 +", "SyntaxError")):
+        assert not shell.run_cell(f"%%kvlab_trace twin\n{cell}").success
+        told = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+        assert sum(line.startswith(f"{error}:") for line in told.splitlines()) == 1
+        # the frames are the cell's own
+        assert error == "SyntaxError" or "magic.py" not in told
+    # the shell tells errors as before
+    shell.run_cell("[][1]")
+    assert "list index out of range" in capsys.readouterr().out
+
+
+def test_the_magic_says_how_it_is_used(shell: InteractiveShell) -> None:
+    doc = shell.magics_manager.magics["cell"]["kvlab_trace"].__doc__
+    assert "%%kvlab_trace LAB [NAME]" in doc
+    assert "kvlab_recording" in doc
+
+
+def test_lab_shape_and_workload_read_in_a_cell(shell: InteractiveShell) -> None:
+    shape = kvlab.twin("smollm2").shape
+    workload = kvlab.workloads.unrelated(10)
+    assert shown(shell, shape)[0]["text/plain"].splitlines() == [str(shape).splitlines()[0], "  30 layers of kind kv: 45.00 KiB a token"]
+    text = shown(shell, workload)[0]["text/plain"]
+    assert text.splitlines()[0].startswith("Workload unrelated:10: 10 requests")
+    assert text.splitlines()[-1] == "  … and 2 more"
+    assert workload.requests[0].text not in text
+    lab = kvlab.open("tiny-hybrid")
+    assert repr(lab).startswith("Lab(tiny-hybrid), policy upstream main")
+    assert "3 layers of kind recurrent" in repr(lab)
 
 
 def test_the_dashboard_is_what_is_displayed(pair: kvlab.Recording) -> None:

@@ -11,6 +11,7 @@ from kvlab.units import binary, unit_for
 from kvlab.views import letters, theme
 from kvlab.views.compare.comparison import OWNERS, Comparison
 from kvlab.views.tables import largest
+from kvlab.views.text_table import many
 
 COLOURS = {
     "counted": theme.INK,
@@ -38,7 +39,7 @@ def comparison_chart(comparison: Comparison) -> alt.VConcatChart:
     made: Any = alt.vconcat(*parts, spacing=20)
     own = dict.fromkeys(("color", "fill", "stroke", "strokeDash", "shape"), "independent")
     drawn: alt.VConcatChart = made.resolve_scale(**own)
-    return drawn.properties(description=f"two recordings compared over {comparison.last} requests")
+    return drawn.properties(description=f"two recordings compared over {many(comparison.last, 'request')}")
 
 
 def _differences(comparison: Comparison) -> alt.Chart:

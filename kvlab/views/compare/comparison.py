@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from kvlab.display import Rich
-from kvlab.policy import Policy, choice_words
+from kvlab.policy import Policy
 from kvlab.recording import Moment, Recording
-from kvlab.recording.policy_words import policy_words
+from kvlab.recording.policy_words import policy_words, value_words
 from kvlab.units import unit_that_shows
 from kvlab.views import text_table
 from kvlab.views.compare.aligned import AlignedRow, aligned_rows, aligned_text
@@ -52,7 +52,7 @@ class Comparison(Rich):
     @property
     def policy_lines(self) -> list[str]:
         """A line a choice in which the policies differ, such as `policy protect: A frontier_and_branches, B active_path`."""
-        return [f"policy {name}: A {choice_words(mine)}, B {choice_words(theirs)}" for name, (mine, theirs) in self.policy.items()]
+        return [f"policy {name}: A {value_words(name, mine)}, B {value_words(name, theirs)}" for name, (mine, theirs) in self.policy.items()]
 
     @property
     def requests(self) -> pl.DataFrame:

@@ -44,20 +44,22 @@ function mountCompare(root, data, host = {}) {
     plot.setAttribute("viewBox", `0 0 ${width} 150`);
     const values = owners.flatMap((name) => data.differences[name].map((value) => value ?? 0));
     const most = Math.max(1, ...values.map(Math.abs));
-    const x = (place) => 70 + ((width - 80) * place) / Math.max(1, count - 1);
+    const ticks = [[most, 12], [0, 70], [-most, 128]].map(([value, at]) => ({ at, words: value ? signed(value) : "0" }));
+    const left = 12 + Math.max(...ticks.map((tick) => labelWidth(tick.words)));
+    const x = (place) => left + ((width - left - 12) * place) / Math.max(1, count - 1);
     const y = (value) => 66 - (58 * value) / most;
-    const parts = [s("line", { x1: 70, x2: width - 8, y1: 66, y2: 66, class: "kv-rule" })];
-    for (const [value, at] of [[most, 12], [0, 70], [-most, 128]]) parts.push(s("text", { x: 64, y: at, "text-anchor": "end", class: "kv-small" }, value ? signed(value) : "0"));
+    const parts = [s("line", { x1: left, x2: width - 8, y1: 66, y2: 66, class: "kv-rule" })];
+    for (const tick of ticks) parts.push(s("text", { x: left - 6, y: tick.at, "text-anchor": "end", class: "kv-small" }, tick.words));
     owners.forEach((name, number) => {
       const points = data.differences[name].map((value, place) => [x(place), y(value ?? 0)]);
       parts.push(s("path", { d: `M${points.map((point) => point.join(",")).join(" L")}`, class: `kv-line kv-owner-${name}`, "stroke-dasharray": ["none", "6 2", "2 2", "8 2 2 2", "4 4", "1 3"][number % 6] }, s("title", {}, name)));
     });
     data.requests.forEach((row, place) => {
-      if (count <= 30 || place % Math.ceil(count / 30) === 0) parts.push(s("text", { x: x(place), y: 146, "text-anchor": "middle", class: "kv-small" }, `r${row.request}`));
+      if (count <= 30 || place % Math.ceil(count / 30) === 0) parts.push(s("text", { x: x(place), y: 146, "text-anchor": place + 1 === count && count > 1 ? "end" : "middle", class: "kv-small" }, `r${row.request}`));
     });
     parts.push(s("line", { x1: x(state.place), x2: x(state.place), y1: 0, y2: 132, class: "kv-cursor" }));
     plot.replaceChildren(...parts);
-    plot.setAttribute("aria-label", owners.length ? `Differences over ${count} requests: ${owners.map((name) => `${name} at most ${bytesWords(Math.max(...data.differences[name].map((value) => Math.abs(value ?? 0))))}`).join(", ")}` : "No owner differs.");
+    plot.setAttribute("aria-label", owners.length ? `Differences over ${many(count, "request")}: ${owners.map((name) => `${name} at most ${bytesWords(Math.max(...data.differences[name].map((value) => Math.abs(value ?? 0))))}`).join(", ")}` : "No owner differs.");
     legend.replaceChildren(...(owners.length ? owners.map((name) => h("span", {}, h("i", { class: `kv-swatch kv-band-${name}` }), name)) : ["no owner differs at any request's end"]));
   }
 
