@@ -11,6 +11,7 @@ from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_en
 from kvlab.diagnose.outside.unload_proved import unload_proved
 from kvlab.diagnose.parts import Parts, parts
 from kvlab.diagnose.runner_stopped import RunnerStopped, runner_stopped
+from kvlab.diagnose.unlisted_runner import unlisted_runner
 from kvlab.diagnose.unload_seen import UnloadSeen, unload_seen
 from kvlab.recording import Recording
 from kvlab.units import binary
@@ -29,6 +30,9 @@ def what_will_unload_give_back(recording: Recording) -> Finding:
     seen = unload_seen(recording)
     if seen is not None:
         return _seen(seen)
+    unlisted = unlisted_runner(recording, QUESTION)
+    if unlisted is not None:
+        return unlisted
     stopped = runner_stopped(recording)
     return _cleared(recording) or (_forecast(parts(recording)) if stopped is None else _stopped(stopped, parts(recording)))
 

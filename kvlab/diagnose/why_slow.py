@@ -64,13 +64,14 @@ def why_slow(recording: Recording) -> Finding:
     if recording.manifest.source == "twin":
         return not_enough_data(QUESTION, "A run of the twin has no seconds that mean anything.", "Record a real run, a log or a probe.")
     swap, rows = _swap(recording), _seconds(recording)
-    prefill, decode, again = (float(rows.get_column(name).sum() or 0) for name in ("prefill", "decode", "again"))
-    total = prefill + decode
+    prefill, decode, again, waited = (float(rows.get_column(name).sum() or 0) for name in ("prefill", "decode", "again", "waited"))
+    total = prefill + decode + waited
     numbers: dict[str, Number] = {
         "requests": rows.height,
         "prefill_s": round(prefill, 2),
         "decode_s": round(decode, 2),
         "evaluated_again_s": round(again, 2),
+        "waited_s": round(waited, 2),
         "evaluated_again_tokens": int(rows.get_column("lost").sum() or 0),
         "swap_growth_bytes": swap.machine.swap_grew,
         "swapped_out_bytes": swap.machine.swapped_out,
@@ -93,13 +94,14 @@ def why_slow(recording: Recording) -> Finding:
     if total < LEAST_S:
         record = "Record seconds: the server's log at INFO with its times, or kvlab probe --workload."
         return not_enough_data(QUESTION, f"{total:.1f} s of prefill and reply are told, which is nothing to explain.{_noted(recording)}", record)
-    if again >= MUCH * total:
+    waits = waited >= MUCH * total
+    if not waits and again >= MUCH * total:
         words = (
             f"{again:.1f} of {total:.1f} s went into {numbers['evaluated_again_tokens']} tokens that had matched and were evaluated again; "
             "why_not_reused says which restore point was missing."
         )
         return _finding("re_prefill", words, numbers, "medium", evidence)
-    if decode >= total / 2:
+    if not waits and decode >= total / 2:
         slowest = rows.sort("decode", descending=True).row(0, named=True)
         words = (
             f"{decode:.1f} of {total:.1f} s went into replies, {slowest['decode'] or 0:.1f} s of it into request {slowest['request']} "
@@ -108,19 +110,36 @@ def why_slow(recording: Recording) -> Finding:
         )
         return _finding("long_decode", words, numbers, "medium", evidence)
     lacks = f"{prefill:.1f} of {total:.1f} s went into prompts that were new: neither swap, nor tokens evaluated again, nor long replies explain it."
-    finding = not_enough_data(QUESTION, lacks, "Record the same requests when they are fast, and compare.")
+    record = "Record the same requests when they are fast, and compare."
+    if waits:
+        lacks, record = _waited_words(rows, waited, total), "Record the server's log beside it: kvlab probe --log server.log."
+    finding = not_enough_data(QUESTION, lacks, record)
     return Finding(QUESTION, finding.verdict, finding.summary, numbers, "low", evidence, finding.refuted_by)
+
+
+def _waited_words(rows: pl.DataFrame, waited: float, total: float) -> str:
+    longest = rows.sort("waited", descending=True).row(0, named=True)
+    return (
+        f"{waited:.1f} of {total:.1f} s are in none of the server's own seconds, {longest['waited']:.1f} s of them in request {longest['request']}: it waited "
+        "for others, the server was silent, or its answer came slowly. Neither swap, nor prompts, nor replies explain them."
+    )
 
 
 def _seconds(recording: Recording) -> pl.DataFrame:
     """Return a row a request: seconds of prefill and reply, and of the prefill those for tokens that had matched."""
-    rows = recording.requests.with_columns(
-        pl.coalesce("prefill_s", "ttft_s").fill_null(0).alias("prefill"),
-        pl.col("decode_s").fill_null(0).alias("decode"),
-        (pl.col("matched") - pl.col("cached")).clip(0).fill_null(0).alias("lost"),
-    ).with_columns((pl.col("prefill") + pl.col("decode")).alias("spent"))
+    told = recording.observed.filter(pl.col("gauge") == "waited_s").group_by("request").agg(pl.col("number").sum().alias("waited"))
+    rows = (
+        recording.requests.join(told, on="request", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("waited").fill_null(0),
+            pl.coalesce("prefill_s", "ttft_s").fill_null(0).alias("prefill"),
+            pl.col("decode_s").fill_null(0).alias("decode"),
+            (pl.col("matched") - pl.col("cached")).clip(0).fill_null(0).alias("lost"),
+        )
+        .with_columns((pl.col("prefill") + pl.col("decode") + pl.col("waited")).alias("spent"))
+    )
     share = pl.when(pl.col("left") > 0).then(pl.min_horizontal("lost", "left") / pl.col("left")).otherwise(0).fill_null(0)
-    columns = ("request", "tokens", "matched", "cached", "left", "generated", "prefill", "decode", "spent", "lost")
+    columns = ("request", "tokens", "matched", "cached", "left", "generated", "prefill", "decode", "waited", "spent", "lost")
     return rows.select(*columns, (pl.col("prefill") * share).alias("again"))
 
 

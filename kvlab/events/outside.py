@@ -146,10 +146,11 @@ class LifeSign(Event):
 
 
 LIFE_SIGNS = (
-    *("answering", "restarted", "unlisted", "process_gone", "left_behind", "stale_size"),
+    *("answering", "restarted", "unlisted", "process_gone", "replaced", "left_behind", "stale_size"),
     *("unload_asked", "unload_accepted", "unload_refused", "unload_verified", "loaded_again", "settled", "not_settled"),
     *("restart_asked", "not_restarted"),
     *("stalled", "refused", "wrong_answer", "failed"),
 )
-"""`left_behind`: not listed, and the old process lives. `unload_verified`: not listed, its process gone. `settled`: two equal readings, or the time to settle,
-of the same processes. `stalled`: no answer in time. `refused`: nobody takes the connection. `wrong_answer`: not what the API promises. `failed`: an error."""
+"""`replaced`: a model that stayed listed is held by another process. `left_behind`: not listed, and the old process lives. `unload_verified`: not listed,
+its process gone. `settled`: two equal readings, or the time to settle, of the same processes. `stalled`: no answer in time, or seconds that the server does
+not account for. `refused`: nobody takes the connection. `wrong_answer`: not what the API promises. `failed`: an error."""

@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from kvlab.errors import NotAvailable
-from kvlab.events import LifeSign, Observed, RequestBegan, RequestClosed
+from kvlab.events import Event, LifeSign, Observed, RequestBegan, RequestClosed
 from kvlab.probe.clock import Clock
 from kvlab.probe.connection import Connection
 from kvlab.probe.server import Server
 from kvlab.probe.telling import Teller
 from kvlab.probe.trouble import Trouble
 from kvlab.workloads import Request
+
+STALL_S = 5.0
+"""Seconds of a request that are in none of the server's own (load, prompt, reply) from which on it stalled; seconds without a piece of the answer, too."""
+
+WORTH_S = 1.0
+"""Such seconds below which they are not told: they are of the way there and back."""
 
 STOPS = {"stop": "stop_token", "length": "limit", "load": "no_reply", "unload": "no_reply"}
 """Our words for the reasons for which a server ends a reply."""
@@ -104,7 +110,7 @@ class Asking:
         except BaseException:
             self._teller.tell(reply.closed("cancelled"), request=number)
             raise
-        self._teller.tell(*reply.figures(), reply.closed(reply.stop), request=number)
+        self._teller.tell(*reply.figures(), *_waits(reply, self._clock.now(), asked), reply.closed(reply.stop), request=number)
         return Answer(reply.text, reply.load_s)
 
     def _failed(self, number: int, request: Request, reply: _Reply, trouble: Trouble) -> Answer:
@@ -117,12 +123,25 @@ class Asking:
         return Answer(reply.text, reply.load_s, trouble)
 
 
+def _waits(reply: _Reply, now: float, asked: Asked) -> list[Event]:
+    """Return what is told of seconds that the server does not account for."""
+    waited = reply.waited_s(now)
+    told: list[Event] = [Observed(gauge="waited_s", number=waited, unit="s")] if waited >= WORTH_S else []
+    # of requests that run at once one waits for another
+    if waited >= STALL_S and asked.concurrency == 1:
+        words = f"{waited:.1f} s of the request are in none of the server's own seconds: it waited, or its answer came slowly"
+        told.append(LifeSign(state="stalled", seconds=waited, message=words))
+    return told
+
+
 class _Reply:
     """The pieces of a reply as they come."""
 
     def __init__(self, begun: float) -> None:
         self._begun = begun
         self._first: float | None = None
+        self._before = begun
+        self._silent = 0.0
         self._parts: list[str] = []
         self._last: dict[str, Any] = {}
 
@@ -157,8 +176,16 @@ class _Reply:
             raise Trouble("wrong_answer", "a piece of the answer has no text")
         if self._first is None and (content or thinking):
             self._first = now
+        # before the first piece a prompt is evaluated, which may take as long as it takes
+        self._silent = max(self._silent, now - self._before) if self._last else 0.0
+        self._before = now
         self._parts.append(content)
         self._last = piece
+
+    def waited_s(self, now: float) -> float:
+        """Return the seconds of the request that the server does not account for; of one that tells none, the longest without a piece."""
+        told = sum(self._seconds(name) for name in ("load_duration", "prompt_eval_duration", "eval_duration"))
+        return max(0.0, now - self._begun - told) if told else self._silent
 
     def require_done(self) -> None:
         """The answer has ended.

@@ -1,21 +1,27 @@
 """Changes: what one look shows that the look before did not, as signs of life.
 
-A model that is not listed while a process that held it lives on is not released: after `SETTLE_S` that is a sign of its own.
+A runner that is gone while its model stays listed, and another one that comes, is one that was replaced. A model that is not listed while a
+process that held it lives on is not released: after `SETTLE_S` that is a sign of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvlab.events import Event, LifeSign, RunnerChanged
+from kvlab.events import Event, LifeSign, RunnerChanged, Warned
 from kvlab.probe.processes import Process
 from kvlab.probe.sample import Sample
+from kvlab.units import MIB, binary
 
 SETTLE_S = 5.0
 """Seconds after which a reading counts as settled though no two were equal. A process's footprint was seen to trail by 4 s (ml-explore/mlx issue 3896)."""
 
 RUNNERS = ("ollama", "llama", "runner", "mlx")
 """Parts of the names of programs that hold models also when no model was listed while we looked."""
+
+
+MUCH = 256 * MIB
+"""Bytes that a child of the server holds from which on it may hold a model, whatever its name."""
 
 
 class Changes:
@@ -32,12 +38,15 @@ class Changes:
         self._listed: tuple[str, ...] = ()
         self._held: set[Process] = set()
         self._empty_since: float | None = None
+        # runners that ended while their model stayed listed
+        self._gone: list[Process] = []
         self.left_behind: set[Process] = set()
 
     def see(self, sample: Sample) -> list[Event]:
         """Take one look and return what is new: signs of life, and the runners that began and ended."""
         last = self._last
-        signs: list[Event] = [*self._answers(sample, last), *(self._processes(sample, last) if last else ()), *self._left_behind(sample)]
+        moved = self._processes(sample, last) if last else _unlisted_at_first(sample)
+        signs: list[Event] = [*self._answers(sample, last), *moved, *self._left_behind(sample)]
         self._last = sample
         self._server = sample.family.server or self._server
         if sample.models is not None:
@@ -51,7 +60,10 @@ class Changes:
         if trouble is None and before is not None:
             yield LifeSign(state="answering", message="the server answers again")
         if sample.models is not None:
-            for name in sorted(set(self._listed) - set(sample.sizes)):
+            left = sorted(set(self._listed) - set(sample.sizes))
+            # what left the list, too, was not replaced
+            self._gone = self._gone[len(left) :] if sample.models else []
+            for name in left:
                 yield LifeSign(state="unlisted", model=name, message="no longer listed")
 
     def _processes(self, sample: Sample, last: Sample) -> Iterator[Event]:
@@ -62,12 +74,19 @@ class Changes:
             yield LifeSign(state="process_gone", pid=before.pid, message="the server's process is gone")
         for runner in last.family.runners:
             if runner not in sample.family.runners:
-                listed = ", its model is still listed" if sample.models and set(sample.sizes) & set(last.sizes) else ""
+                stays = bool(sample.models) and set(last.sizes) <= set(sample.sizes)
+                if stays:
+                    self._gone.append(runner)
+                listed = ", its model is still listed" if stays else ""
                 yield LifeSign(state="process_gone", model=_only(last), pid=runner.pid, message=f"a runner's process is gone{listed}")
                 yield RunnerChanged(state="unloaded", model=_only(last), pid=runner.pid)
         for runner in sample.family.runners:
             if runner not in last.family.runners:
                 yield RunnerChanged(state="starting", model=_only(sample), pid=runner.pid)
+                if self._gone:
+                    old = self._gone.pop(0)
+                    words = f"a new runner: the model that stayed listed was held by process {old.pid} and is held by process {runner.pid}"
+                    yield LifeSign(state="replaced", model=_only(sample), pid=runner.pid, message=words)
 
     def _left_behind(self, sample: Sample) -> Iterator[LifeSign]:
         if sample.models is None:
@@ -83,6 +102,15 @@ class Changes:
             if holds and empty >= SETTLE_S and runner not in self.left_behind:
                 self.left_behind.add(runner)
                 yield LifeSign(state="left_behind", pid=runner.pid, seconds=empty, message="no model is listed, and the process that held one lives")
+
+
+def _unlisted_at_first(sample: Sample) -> Iterator[Event]:
+    """Yield what the first look shows when no model is listed and processes live that may hold one."""
+    for runner in sample.family.runners if sample.models == () else ():
+        held = sample.held[runner.pid].footprint if runner.pid in sample.held else None
+        if any(part in runner.name.lower() for part in RUNNERS) or (held or 0) >= MUCH:
+            holds = "" if held is None else f" and holds {binary(held)}"
+            yield Warned(message=f"no model is listed at the first look, and process {runner.pid}, which the server started, lives{holds}")
 
 
 def _only(sample: Sample) -> str:

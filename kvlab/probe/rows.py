@@ -46,8 +46,9 @@ REQUEST_ROWS: dict[str, pl.DataType] = {
 }
 """The columns of `request_rows`.
 
-`context` is what was asked for, else what the list tells. The rest is of the look after the request: `listed` models and the sum of their `size`; `runner_pid`,
-the youngest process that holds models; `footprint`, `rss` and `mapped` of all that do; `swapped_in` and `swapped_out` of the machine since the look before;
+`context` is what was asked for, else what the list tells. The rest is of the look after the request: `listed` models and the sum of their `size`;
+`runner_pid`, the youngest process that holds models (the server's where no runner was ever seen; none where the runners are gone);
+`footprint`, `rss` and `mapped` of all that do; `swapped_in` and `swapped_out` of the machine since the look before;
 of requests that ran at once the last one has these two, and all have the look that followed.
 """
 
@@ -129,7 +130,9 @@ def _observed(events: pl.DataFrame) -> pl.DataFrame:
 def _looks(events: pl.DataFrame) -> list[dict[str, Any]]:
     """Return every look as a row."""
     looks: list[dict[str, Any]] = []
-    look = _Look()
+    # a server that was once seen with a runner holds no model itself, also when its runner is gone
+    holder = RUNNER if (_observed(events).filter(pl.col("pid").is_not_null()).get_column("label") == RUNNER).any() else SERVER
+    look = _Look(holder)
     parts = events.filter(pl.col("kind").is_in([Listed.kind, Observed.kind])).select(
         "t", "request", "kind", "count", "context", "gauge", "label", "observed", "pid"
     )
@@ -138,7 +141,7 @@ def _looks(events: pl.DataFrame) -> list[dict[str, Any]]:
             look.listed(row["count"], row["context"])
         elif row["gauge"] == END_OF_LOOK:
             looks.append({"t": row["t"], "request": row["request"], **look.row()})
-            look = _Look()
+            look = _Look(holder)
         else:
             look.observed(row["gauge"], row["label"], row["observed"], row["pid"])
     return looks
@@ -147,7 +150,8 @@ def _looks(events: pl.DataFrame) -> list[dict[str, Any]]:
 class _Look:
     """The figures of one look as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, holder: str) -> None:
+        self._holder = holder
         self._told: dict[str, Any] = {}
         self._held: dict[str, dict[str, int]] = {RUNNER: {}, SERVER: {}}
         self._pids: dict[str, int] = {}
@@ -169,10 +173,8 @@ class _Look:
             self._told[gauge] = count
 
     def row(self) -> dict[str, Any]:
-        # a server without runners holds its models itself
-        holder = RUNNER if RUNNER in self._pids else SERVER
-        held = {name: self._held[holder].get(name) for name in ("footprint", "rss", "mapped")}
-        return {name: None for name in SAMPLE_ROWS if name not in ("t", "request")} | self._told | held | {"runner_pid": self._pids.get(holder)}
+        held = {name: self._held[self._holder].get(name) for name in ("footprint", "rss", "mapped")}
+        return {name: None for name in SAMPLE_ROWS if name not in ("t", "request")} | self._told | held | {"runner_pid": self._pids.get(self._holder)}
 
 
 def _table(rows: Collection[dict[str, Any]], schema: dict[str, pl.DataType]) -> pl.DataFrame:

@@ -17,6 +17,7 @@ WORDS: dict[str, str] = {
     "failed": "the server answered with an error or broke off",
     "restarted": "the server was started again: figures before and after are of different processes",
     "process_gone": "a process that held a model ended",
+    "replaced": "a model that stayed listed is held by another process: figures before and after are of different processes",
     "left_behind": "no model was listed, and the process that held one lived on",
     "stale_size": "the list told a stale size; the later figure is used",
     "not_settled": "a reading had not settled when it was taken",

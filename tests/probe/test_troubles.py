@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import polars as pl
 import pytest
 
 import kvlab
@@ -15,7 +16,7 @@ from kvlab.probe import Probe
 from kvlab.probe.processes import Process
 from kvlab.probe.rows import never_answered, request_rows, sample_rows, sign_rows
 from kvlab.probe.trouble import Trouble
-from tests.probe.recorded_server import GIB, MODEL, STALL, JumpingClock, World
+from tests.probe.recorded_server import GIB, MODEL, STALL, JumpingClock, World, answer
 
 ASKED = kvlab.workloads.unrelated(3)
 
@@ -33,8 +34,9 @@ def test_the_runner_disappears_while_its_model_is_listed(probe: Probe, world: Wo
     recording = probe.watch(6, every=2)
     assert signs(recording) == [("answering", None), ("process_gone", 4242)]
     assert "still listed" in sign_rows(recording)["message"][-1]
-    # without its runner the server itself is all that can hold anything
-    assert sample_rows(recording)["runner_pid"].to_list() == [4242, 4242, 100, 100]
+    # a server that had a runner holds no model itself
+    assert sample_rows(recording)["runner_pid"].to_list() == [4242, 4242, None, None]
+    assert sample_rows(recording)["footprint"].to_list() == [19 * GIB, 19 * GIB, None, None]
 
 
 def test_the_runner_is_replaced_during_a_request(probe: Probe, world: World) -> None:
@@ -44,7 +46,37 @@ def test_the_runner_is_replaced_during_a_request(probe: Probe, world: World) -> 
     world.on_ask = crash
     recording = probe.run("unrelated:1", progress=False)
     assert ("process_gone", 4242) in signs(recording)
+    assert ("replaced", 5001) in signs(recording)
+    words = sign_rows(recording).filter(state="replaced")["message"][0]
+    assert "4242" in words
+    assert "5001" in words
     assert request_rows(recording)["runner_pid"].to_list() == [5001]
+    assert any(words.startswith("replaced: ") for words in kvlab.diagnose(recording).warnings)
+
+
+def test_a_runner_that_comes_back_later_is_a_new_one(probe: Probe, world: World, clock: JumpingClock) -> None:
+    clock.after(3, lambda: setattr(world, "runner", None))
+    clock.after(5, lambda: setattr(world, "runner", Process(5001, 100, "ollama runner", 9.0)))
+    assert signs(probe.watch(8, every=2)) == [("answering", None), ("process_gone", 4242), ("replaced", 5001)]
+
+
+def test_a_runner_that_goes_with_one_of_two_models_is_not_replaced(probe: Probe, world: World, clock: JumpingClock) -> None:
+    other = {"name": "other:1b", "model": "other:1b", "size": GIB, "size_vram": GIB}
+    world.answers["/api/ps"] = {"models": [*world.listing()["models"], other]}
+
+    def unloaded() -> None:
+        world.runner = None
+        world.answers["/api/ps"] = {"models": [other]}
+
+    clock.after(3, unloaded)
+    clock.after(5, lambda: setattr(world, "runner", Process(5001, 100, "ollama runner", 9.0)))
+    assert states(probe.watch(8, every=2)) == ["answering", "unlisted", "process_gone"]
+
+
+def test_a_second_models_runner_replaces_nothing(probe: Probe, world: World, clock: JumpingClock) -> None:
+    clock.after(3, world.gone)
+    clock.after(5, world.load)
+    assert "replaced" not in states(probe.watch(8, every=2))
 
 
 def test_a_pid_that_is_used_again_is_another_process(probe: Probe, world: World, clock: JumpingClock) -> None:
@@ -86,6 +118,61 @@ def test_an_empty_list_and_no_runner_is_no_sign(probe: Probe, world: World) -> N
 def test_a_child_that_held_no_model_is_not_left_behind(probe: Probe, world: World) -> None:
     world.listed, world.runner = False, Process(4242, 100, "python", 2.0)
     assert states(probe.watch(20, every=2)) == ["answering"]
+
+
+def test_an_empty_list_and_a_runner_at_the_first_look_are_told(probe: Probe, world: World) -> None:
+    world.listed = False
+    recording = probe.look()
+    assert any("4242" in words and "no model is listed" in words for words in warned(recording))
+    found = kvlab.diagnose(recording)
+    unload = found.about("what_will_unload_give_back")
+    assert (unload.verdict, unload.numbers["is_forecast"], unload.numbers["alive_pids"]) == ("not_settled", "no", [4242])
+    assert found.about("will_it_fit").verdict == "not_enough_data"
+
+
+def test_a_runner_that_stays_with_an_empty_list_is_left_behind(probe: Probe, world: World) -> None:
+    world.listed = False
+    recording = probe.watch(20, every=2)
+    assert [words for words in warned(recording) if "4242" in words] != []
+    assert kvlab.diagnose(recording).about("what_will_unload_give_back").verdict == "process_left_behind"
+
+
+def test_a_small_child_and_an_empty_list_are_no_matter(probe: Probe, world: World) -> None:
+    world.listed, world.runner, world.footprint = False, Process(4242, 100, "python", 2.0), 2**20
+    assert warned(probe.look()) == []
+
+
+def warned(recording: kvlab.Recording) -> list[str]:
+    return recording.events.filter(kind="warned")["message"].to_list() if "message" in recording.events.columns else []
+
+
+def test_a_stall_before_the_first_token_is_told(probe: Probe, world: World, clock: JumpingClock) -> None:
+    world.on_ask = lambda: clock.wait(10)
+    recording = probe.run("unrelated:1", progress=False)
+    told = sign_rows(recording).filter(state="stalled").row(0, named=True)
+    # of 10 s the server accounts for 0.03 of loading, 0.5 of the prompt and 0.25 of the reply
+    assert (told["request"], told["seconds"]) == (1, pytest.approx(9.22))
+    slow = kvlab.diagnose(recording).about("why_slow")
+    assert slow.verdict == "not_enough_data"
+    assert slow.numbers["waited_s"] == pytest.approx(9.22)
+    assert "request 1" in slow.summary
+
+
+def test_an_answer_as_slow_as_the_server_says_is_no_stall(probe: Probe, world: World, clock: JumpingClock) -> None:
+    def slow() -> Any:
+        clock.wait(30)
+        return answer(prompt_eval_duration=29_000_000_000, eval_duration=900_000_000)
+
+    world.on_ask = slow
+    assert "stalled" not in states(probe.run("unrelated:1", progress=False))
+
+
+def test_requests_at_once_wait_for_each_other(probe: Probe, world: World, clock: JumpingClock) -> None:
+    world.on_ask = lambda: clock.wait(10)
+    recording = probe.run("E1:concurrency", progress=False)
+    at_once = request_rows(recording).filter(pl.col("concurrency") > 1)["request"].to_list()
+    assert at_once != []
+    assert not sign_rows(recording).filter(state="stalled")["request"].is_in(at_once).any()
 
 
 def test_a_stale_size_is_told_and_the_later_one_counts(probe: Probe, world: World, clock: JumpingClock) -> None:

@@ -37,7 +37,7 @@ def test_proved(probe: Probe, world: World) -> None:
     assert "4242 is gone" in message(recording, "unload_verified")
     assert ("loaded_again", 5000) in signs(recording, 3)
     assert "0.030 s" in message(recording, "loaded_again")
-    assert request_rows(recording)["runner_pid"].to_list() == [4242, 100, 5000]
+    assert request_rows(recording)["runner_pid"].to_list() == [4242, None, 5000]
     asked = [body for _, body in world.seen if body]
     assert asked[1] == {"model": MODEL, "prompt": "", "keep_alive": 0, "stream": False}
 
