@@ -12,16 +12,13 @@ import numpy as np
 import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
-from kvlab.diagnose.outside.series_seen import TOLD_BY_SERVER, figures_of
+from kvlab.diagnose.outside.series_seen import OF_PROCESS, TOLD_BY_SERVER, figures_of
 from kvlab.diagnose.trend import Slope, Values, theil_sen
 from kvlab.recording import Recording
 from kvlab.recording.extremes import largest
 from kvlab.units import MIB, binary
 
 QUESTION = "budget_or_leak"
-
-OF_PROCESS = ("footprint", "anonymous", "rss")
-"""Gauges of what a process holds, the surest first. On a Mac rss leaves out what Metal holds."""
 
 LEAST_FIGURES = 5
 """Pairs of figures below which nothing is said."""

@@ -23,6 +23,9 @@ from kvlab.units import GB, binary
 GAUGES = ("size_vram", "size", "reported", "resident", "active", "footprint", "rss")
 """What stands for the bytes of a loaded model, the surest first: what the server says, then what the system says of its process."""
 
+OF_PROCESS = ("footprint", "anonymous", "rss")
+"""Gauges of what a process holds, the surest first. On a Mac rss leaves out what Metal holds."""
+
 TOLD_BY_SERVER = ("size_vram", "size")
 """Gauges whose label is the model's name."""
 
@@ -60,7 +63,7 @@ class Seen:
 
 def series_seen(recording: Recording) -> tuple[Seen, ...]:
     """Return the series of the gauge that most requests have a figure of, a part for each runner, the longest first; () when there is none."""
-    best = max((_joined(recording, figures_of(recording, gauge)) for gauge in GAUGES), key=len, default=None)
+    best = max((_joined(recording, figures_of(recording, gauge)) for gauge in charged_gauges(recording)), key=len, default=None)
     if best is None or not len(best):
         return ()
     gauge = str(best["gauge"][0])
@@ -71,6 +74,15 @@ def series_seen(recording: Recording) -> tuple[Seen, ...]:
         fell = with_no_match_near(fell, best["matched"].to_numpy())
     parts = parts_between([*edges, *fell], len(best))
     return tuple(sorted((_seen(best[part], gauge) for part in parts), key=len, reverse=True))
+
+
+def charged_gauges(recording: Recording) -> tuple[str, ...]:
+    """Return the gauges that stand for the model's bytes: without those of a process that never held as much as the server lists.
+
+    Such a process is not charged with the arrays (on Linux, what a GPU holds; pages never written), so its figures say nothing of them.
+    """
+    listed = max((largest(figures_of(recording, gauge)["value"]) for gauge in TOLD_BY_SERVER), default=0)
+    return tuple(gauge for gauge in GAUGES if gauge not in OF_PROCESS or largest(figures_of(recording, gauge)["value"]) >= listed)
 
 
 def step_of(rows: pl.DataFrame) -> int:

@@ -19,7 +19,7 @@ from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
 from kvlab.diagnose.known import policy_of, policy_told, shape_of
 from kvlab.diagnose.outside.lives import begins_anew, parts_between
 from kvlab.diagnose.outside.plateau import LEVEL, plateau_since
-from kvlab.diagnose.outside.series_seen import GAUGES, as_printed, figures_of, restarts
+from kvlab.diagnose.outside.series_seen import as_printed, charged_gauges, figures_of, restarts
 from kvlab.diagnose.trend import Slope, Values, theil_sen
 from kvlab.lab.outlook import requests_until_full
 from kvlab.policy import Policy
@@ -85,7 +85,7 @@ def size_alone(recording: Recording) -> Finding | None:
 
 
 def _figures(recording: Recording) -> _Alone | None:
-    every = [(gauge, rows) for gauge in GAUGES if (rows := figures_of(recording, gauge)).height]
+    every = [(gauge, rows) for gauge in charged_gauges(recording) if (rows := figures_of(recording, gauge)).height]
     best: _Alone | None = None
     for gauge, rows in every:
         for along in ("request", "t"):
