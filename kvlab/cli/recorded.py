@@ -26,7 +26,7 @@ def open_recording(args: argparse.Namespace) -> Recording:
     file = Path(args.recording).expanduser()
     piped = args.recording == STANDARD
     more: list[str] = getattr(args, "more", None) or []
-    if not more and not piped and (not file.is_file() or file.name.endswith(".zip") or zipfile.is_zipfile(file)):
+    if not more and not piped and (file.is_dir() or not file.exists() or file.name.endswith(".zip") or (file.is_file() and zipfile.is_zipfile(file))):
         return load(args.recording, strict=not args.salvage)
     from kvlab.events import UNDERSTOOD
     from kvlab.importers import import_files

@@ -15,6 +15,8 @@ from kvlab.units import LARGEST
 
 MOST_MODELS = 1_000
 
+WRONG = "answer of /api/ps with a figure that is none"
+
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
@@ -54,6 +56,11 @@ def model_in(row: dict[str, Any]) -> ListedModel:
     )
 
 
+def wrong_figures(row: dict[str, Any]) -> tuple[str, ...]:
+    """Return which of a model's bytes are told but are no number of bytes: NaN, below 0, words, a list."""
+    return tuple(name for name in ("size", "size_vram") if row.get(name) is not None and _count(row[name]) is None)
+
+
 class ApiPs:
     """Reads answers; each is one listing.
 
@@ -73,6 +80,7 @@ class ApiPs:
         self._length = 0
         self.clock = Clock()
         self.model = ""
+        self._wrong = False
 
     def lines(self, lines: Sequence[bytes]) -> None:
         """Keep the next lines: a value may go over several."""
@@ -88,11 +96,13 @@ class ApiPs:
         Raises:
             UnreadableInput: it is no JSON.
         """
-        for value in values(b"\n".join(self._text), "the answer of /api/ps"):
+        for value in values(b"\n".join(self._text), "the answer of /api/ps", with_nan=True):
             for answer in cast("list[Any]", value) if isinstance(value, list) else [value]:
                 read = isinstance(answer, dict) and self.answer(cast("dict[str, Any]", answer))
                 self._summary.line += 1
-                self._summary.count("answer of /api/ps" if read else "JSON of another shape", READ if read else NOT, repr(cast("Any", answer))[:80])
+                wrong = bool(read) and self._wrong
+                name = WRONG if wrong else "answer of /api/ps" if read else "JSON of another shape"
+                self._summary.count(name, READ if read and not wrong else NOT, repr(cast("Any", answer))[:80])
 
     def answer(self, answer: dict[str, Any]) -> bool:
         """Read one answer; return False when it is of another shape."""
@@ -101,6 +111,7 @@ class ApiPs:
         models: Any = cast("dict[str, Any]", body).get("models") if isinstance(body, dict) else None
         if not isinstance(models, list):
             return False
+        self._wrong = False
         if moment:
             self._rows.t = self.clock.read(moment)
         named = [cast("dict[str, Any]", one) for one in cast("list[Any]", models)[:MOST_MODELS] if isinstance(one, dict)]
@@ -112,6 +123,7 @@ class ApiPs:
 
     def _model(self, row: dict[str, Any], count: int, moment: str) -> None:
         model = model_in(row)
+        self._wrong = self._wrong or bool(wrong_figures(row))
         self.model = self.model or model.name
         self._rows.add("listed", count, model.name, model.digest[:64], model.context, model.expires_at[:40], moment)
         for gauge, size in (("size", model.size), ("size_vram", model.size_vram)):

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from kvlab.errors import UnreadableInput
 from kvlab.packed import Counted, unpacked
@@ -34,7 +34,7 @@ class Reads(Protocol):
 
 
 class Input:
-    """An input. A file can be read again and again, standard input once.
+    """An input. A file can be read again and again, standard input and a pipe once.
 
     Attributes:
         name: What messages call it.
@@ -50,17 +50,29 @@ class Input:
         self._path = None if str(path) == STANDARD else Path(path).expanduser()
         self.name = "standard input" if self._path is None else self._path.name
         self._begun = b""
+        self._pipe: BinaryIO | None = None
         self.is_small = False
         with self._readable():
-            if self._path is not None:
+            if self._path is not None and self._path.exists() and not self._path.is_file() and not self._path.is_dir():
+                # what a shell puts in the place of a file, `<(...)`, can be read once
+                self._pipe = self._path.open("rb")
+                self._begin()
+            elif self._path is not None:
                 self.is_small = self._path.stat().st_size <= HEAD
             elif sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]  (a program without a console has none)
                 raise UnreadableInput(
                     "nothing is piped into standard input", "`-` reads what another program writes", "journalctl -u ollama | kvlab diagnose -"
                 )
             else:
-                self._begun = sys.stdin.buffer.read(HEAD)
-                self.is_small = len(self._begun) < HEAD
+                self._pipe = sys.stdin.buffer
+                self._begin()
+
+    def _begin(self) -> None:
+        if self._pipe is not None:
+            self._begun = self._pipe.read(HEAD)
+            self.is_small = len(self._begun) < HEAD
+            if self.is_small and self._path is not None:
+                self._pipe.close()
 
     def head(self) -> bytes:
         """Return the beginning of the text, at most `HEAD` bytes, as UTF-8.
@@ -106,10 +118,14 @@ class Input:
 
     @contextmanager
     def _open(self, *, peeking: bool) -> Generator[Reads]:
-        if self._path is None:
-            rest = io.BytesIO() if peeking or self.is_small else sys.stdin.buffer
+        if self._pipe is not None:
+            rest = io.BytesIO() if peeking or self.is_small else self._pipe
             with unpacked(Counted(self._begun, rest), self.name) as file:
                 yield file
+            if self._path is not None and not peeking:
+                self._pipe.close()
+            return
+        if self._path is None:
             return
         with self._path.open("rb") as raw, unpacked(Counted(raw.read(2), raw), self.name) as file:
             yield file

@@ -11,8 +11,8 @@ MOST_BYTES = 1 << 24
 """Bytes of a JSON text that are read."""
 
 
-def values(text: bytes, name: str) -> list[Any]:
-    """Return the values that stand one after another in a JSON text.
+def values(text: bytes, name: str, *, with_nan: bool = False) -> list[Any]:
+    """Return the values that stand one after another in a JSON text; `with_nan` leaves it to the caller to find figures that are no numbers.
 
     Raises:
         UnreadableInput: it is no JSON, too large, or has figures that are no numbers.
@@ -22,7 +22,7 @@ def values(text: bytes, name: str) -> list[Any]:
             f"{name!r} is larger than {MOST_BYTES:,} bytes", "JSON is read as a whole", "split it into lines of one answer each, or into several files"
         )
     found: list[Any] = []
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    decoder = json.JSONDecoder() if with_nan else json.JSONDecoder(parse_constant=_no_constant)
     rest = text.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     at = 0
     try:

@@ -102,7 +102,7 @@ KINDS: dict[str, Kind] = {
         Kind(
             "activity-monitor",
             "figures typed off Activity Monitor",
-            re.compile(r"^(?:Physical Memory|Memory Used|Memory Pressure): "),
+            re.compile(r"^(?:Physical Memory|Memory Used|Memory Pressure|Physischer Speicher|Verwendeter Speicher|Speicherdruck|Prozessname): "),
             _blocks(ActivityMonitor),
         ),
         Kind(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlab.importers.inputs import Input
-from kvlab.importers.journal import without_prefixes
+from kvlab.importers.wrappings import has_only_returns, stripping
 
 BLOCK = 1 << 20
 """Bytes that are read at once."""
@@ -24,25 +24,29 @@ def head_of(source: Input) -> bytes:
         UnreadableInput: it cannot be read, or holds no text.
     """
     head = source.head()
-    strip = without_prefixes(head)
+    head = head.replace(b"\r", b"\n") if has_only_returns(head) else head
+    strip = stripping(head)
     return b"\n".join(strip(head.split(b"\n"))) if strip else head
 
 
 def blocks_of_lines(source: Input, block: int = BLOCK) -> Iterator[list[bytes]]:
-    """Yield the lines of an input, a block's lines at a time, without the prefixes that a journal puts before them.
+    """Yield the lines of an input, a block's lines at a time, without what stands around them.
 
     Raises:
         UnreadableInput: it cannot be read.
     """
-    strip = without_prefixes(source.head())
-    for lines in _lines(source, block):
+    head = source.head()
+    returns = has_only_returns(head)
+    strip = stripping(head.replace(b"\r", b"\n") if returns else head)
+    for lines in _lines(source, block, returns=returns):
         yield strip(lines) if strip else lines
 
 
-def _lines(source: Input, block: int) -> Iterator[list[bytes]]:
+def _lines(source: Input, block: int, *, returns: bool) -> Iterator[list[bytes]]:
     carry, cutting = b"", False
     for data in source.blocks(block):
-        lines = (data.replace(b"\r\n", b"\n") if b"\r\n" in data else data).split(b"\n")
+        ended = data.replace(b"\r", b"\n") if returns else data.replace(b"\r\n", b"\n") if b"\r\n" in data else data
+        lines = ended.split(b"\n")
         # of a line that is being cut nothing more is kept
         lines[0] = carry if cutting else carry + lines[0]
         carry = lines.pop()

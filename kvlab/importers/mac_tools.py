@@ -103,7 +103,7 @@ class Footprint:
         self._pid, self._name = None, ""
 
 
-_PAIR = re.compile(r"([A-Z][A-Za-z ]{1,30}): ?(.*?)(?=\s{2,}[A-Z][A-Za-z ]{1,30}:|$)")
+_PAIR = re.compile(r"([A-Z][A-Za-zÄÖÜäöüß \-]{1,30}): ?(.*?)(?=\s{2,}[A-Z][A-Za-zÄÖÜäöüß \-]{1,30}:|$)")
 _PANE = {
     "Memory": "footprint",
     "Real Mem": "rss",
@@ -116,6 +116,19 @@ _PANE = {
     "App Memory": "app",
     "Wired Memory": "wired",
     "Memory Pressure": "pressure",
+    "Speicher": "footprint",
+    "Arbeitsspeicher": "footprint",
+    "Realer Speicher": "rss",
+    "Physikalischer Speicher": "rss",
+    "Komprimierter Speicher": "compressed",
+    "Komprimiert": "compressed",
+    "Physischer Speicher": "physical",
+    "Verwendeter Speicher": "memory_used",
+    "Dateien im Cache": "cached_files",
+    "Verwendeter Swap": "swap_used",
+    "App-Speicher": "app",
+    "Reservierter Speicher": "wired",
+    "Speicherdruck": "pressure",
 }
 
 
@@ -132,7 +145,7 @@ class ActivityMonitor:
         pairs = {name.strip(): value.strip() for name, value in _PAIR.findall(text)}
         if not any(name in _PANE for name in pairs):
             return None
-        label, number = pairs.get("Process Name", ""), pairs.get("PID", "")
+        label, number = pairs.get("Process Name") or pairs.get("Prozessname", ""), pairs.get("PID", "")
         pid = int(number) if number.isdecimal() and len(number) < 10 else None
         if pid is not None:
             self._out.rows.add("process_seen", pid, None, label, "", self._out.at)

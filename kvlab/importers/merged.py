@@ -96,7 +96,7 @@ def _parts(files: Sequence[Input], kind: str | None) -> list[_Part]:
 def _part(files: Sequence[Input], kind: str) -> _Part:
     tables, summary = _Tables(), Summary()
     rows = Rows(tables, kind)
-    importer = read_into(rows, summary, files[0], kind, files[1:])
+    importer = read_into(rows, summary, files[0], kind, files[1:], asked=False)
     return _Part(" + ".join(file.name for file in files), kind, importer, summary, rows.requests, tables.tables)
 
 

@@ -153,6 +153,9 @@ class Requests:
 
     def _read(self, peak: int | None) -> None:
         told = self._now.told
+        if not self._rows.requests:
+            # of a request that began before the log nothing is known but its peak
+            return
         if told:
             self._rows.add("bytes_told", None, "close", *(own_attributes.count(told, name) for name in READING))
         elif self._now.counted is not None or self._now.active is not None:

@@ -76,12 +76,12 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
     chosen = kind_of(file, kind)
     if out is not None and file.is_small:
         # an earlier recording there is not replaced by one of a file that cannot be read
-        read_into(Rows(_Nowhere(), chosen), Summary(), file, chosen)
+        read_into(Rows(_Nowhere(), chosen), Summary(), file, chosen, asked=kind is not None)
     summary = Summary()
     recorder = Recorder(Manifest.now(model=UNKNOWN, origin={"file": file.name, "kind": chosen}, source=chosen), out=out)
     try:
         rows = Rows(recorder, chosen)
-        importer = read_into(rows, summary, file, chosen)
+        importer = read_into(rows, summary, file, chosen, asked=kind is not None)
         recorder.manifest = dataclasses.replace(
             recorder.manifest,
             model=importer.model or UNKNOWN,
@@ -96,8 +96,10 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
     return Imported(chosen, rows.requests, rows.seq, Kept(summary, recorder))
 
 
-def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequence[Input] = ()) -> Importer:
+def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequence[Input] = (), *, asked: bool = True) -> Importer:
     """Read an input of a known kind into rows, count its lines, and return what read it; `more` are further pieces of the same.
+
+    That the kind was not `asked` for, but recognised, changes what is said of a file of which nothing can be read.
 
     Raises:
         UnreadableInput: it cannot be read, or nothing in it is of that kind.
@@ -114,7 +116,7 @@ def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequen
     for line_kind in summary.kinds.values():
         rows.add("lines_counted", line_kind.name, line_kind.understood, line_kind.count, line_kind.line)
     rows.flush()
-    _nothing_read(summary, file.name, kind)
+    _nothing_read(summary, file.name, kind, asked=asked)
     return importer
 
 
@@ -157,12 +159,12 @@ def kind_of(file: Input, kind: str | None) -> str:
     return found
 
 
-def _nothing_read(summary: Summary, name: str, kind: str) -> None:
+def _nothing_read(summary: Summary, name: str, kind: str, *, asked: bool) -> None:
     if not summary.total(READ):
         raise UnreadableInput(
             what=f"nothing in {name!r} could be read as {kind} ({KINDS[kind].about})",
             why=f"{summary.total(NOT):,} lines were not understood, {summary.total(KNOWN):,} are known and have no figures",
-            hint=f"the kinds are {', '.join(KINDS)}; leave --as out to have it recognised",
+            hint=f"the kinds are {', '.join(KINDS)}; {'leave --as out to have it recognised' if asked else '--as KIND reads it as what you say it is'}",
         )
 
 

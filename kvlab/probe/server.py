@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from kvlab.importers.api_ps import ListedModel, model_in
+from kvlab.importers.api_ps import ListedModel, model_in, wrong_figures
 from kvlab.probe.address import Address
 from kvlab.probe.connection import Connection
 from kvlab.probe.trouble import Forbidden, Trouble
@@ -106,4 +106,6 @@ def _model(row: dict[str, Any]) -> ListedModel:
     listed = model_in(row)
     if not listed.name:
         raise Trouble("wrong_answer", "a model in the list has no name")
+    if wrong := wrong_figures(row):
+        raise Trouble("wrong_answer", f"the {wrong[0]} of a model in the list is no number of bytes")
     return listed

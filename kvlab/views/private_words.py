@@ -13,12 +13,15 @@ from pathlib import Path
 PATH = "(a path)"
 ADDRESS = "(an address)"
 USER = "(a user)"
+ACCOUNT = "ACCOUNT"
+"""Stands in the middle of a model's name, and stays the same when it is read again."""
 
 _API = re.compile(r"(?<![\w.])/(api|v1|proc)/")
 _PATHS = re.compile(
     r"(?:file://\S+)|(?<![\w./<])(?:~[\w.-]*|[A-Za-z]:)?(?:[\\/][\w.@+%,=~-]+(?: [\w.@+%,=~-]+(?=[\\/]))*){1,}[\\/]?"
     r"|(?<![\w])[A-Za-z]:[\\/]\S*|(?<![\w.])~[\\/]\S*|\\\\[\w.-]+\\\S+"
 )
+_ACCOUNTS = re.compile(r"(?i)\b((?:hf\.co|huggingface\.co|modelscope\.(?:cn|ai))/)[\w.-]+(?=/)")
 _ADDRESSES = re.compile(r"[\w.+-]+@[\w.-]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|https?://\S+")
 
 
@@ -28,8 +31,8 @@ def without_places(text: str) -> str:
 
 
 def recorded_words(text: str) -> str:
-    """Return words that came out of a recording without places and without the name of this system's user."""
-    found = without_places(text)
+    """Return words that came out of a recording without places, the account a model was fetched from, and the name of this system's user."""
+    found = _ACCOUNTS.sub(rf"\1{ACCOUNT}", without_places(text))
     for name in _users():
         found = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", USER, found, flags=re.IGNORECASE)
     return found

@@ -1,0 +1,113 @@
+"""What others wrap around a log: colours, other line ends, a container's JSON, pipes, a beginning in the middle, and words of another language."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from polars.testing import assert_frame_equal
+
+from kvlab.errors import UnreadableInput
+from kvlab.importers import import_file
+from tests.importers.read import FIXTURES, gib, observed, rows
+
+LOG = FIXTURES / "logs" / "synthetic_v0.33.0_trace_full_request.log"
+
+
+def _like_plain(path: Path) -> None:
+    wrapped, plain = import_file(path), import_file(LOG)
+    assert wrapped.summary.of("not_understood") == plain.summary.of("not_understood")
+    assert wrapped.summary.of("read") == plain.summary.of("read")
+    for name in ("requests", "nodes", "spans"):
+        assert_frame_equal(getattr(wrapped.recording, name), getattr(plain.recording, name))
+
+
+def _lines() -> list[str]:
+    return LOG.read_text(encoding="utf-8").splitlines()
+
+
+def test_colours_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "ansi.log"
+    path.write_text("".join(f"\x1b[36m{line.replace('level=', chr(27) + '[1;32mlevel=')}\x1b[0m\n" for line in _lines()))
+    _like_plain(path)
+
+
+def test_lines_that_end_in_carriage_returns_are_lines(tmp_path: Path) -> None:
+    path = tmp_path / "cr.log"
+    path.write_bytes("\r".join(_lines()).encode() + b"\r")
+    _like_plain(path)
+
+
+def test_a_containers_json_lines_are_its_log(tmp_path: Path) -> None:
+    path = tmp_path / "docker-json.log"
+    path.write_text("".join(json.dumps({"log": line + "\n", "stream": "stderr", "time": "2026-09-20T14:00:00.1Z"}) + "\n" for line in _lines()))
+    _like_plain(path)
+
+
+def test_records_in_json_are_records(tmp_path: Path) -> None:
+    told = {"time": "2026-09-20T14:00:00.007Z", "level": "INFO", "source": {"file": "/x/prefix_cache.go", "line": 125}}
+    records = [told | {"msg": "cache miss", "total": 9000, "matched": 0, "cached": 0, "left": 9000}, told | {"msg": "peak memory", "size": "17.84 GiB"}]
+    path = tmp_path / "json.log"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    rec = import_file(path).recording
+    assert rec.requests.select("tokens", "matched", "left", "peak").rows() == [(9000, 0, 9000, gib(17.84))]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes in folders")
+def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(LOG.read_bytes(),))
+    writer.start()
+    _like_plain(path)
+    writer.join()
+
+
+def test_what_was_not_given_is_not_to_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "ps.txt"
+    path.write_text("Mach Virtual Memory Statistics: (page size of 16384 bytes)\n")
+    with pytest.raises(UnreadableInput) as raised:
+        import_file(path)
+    assert "leave --as out" not in str(raised.value)
+    with pytest.raises(UnreadableInput) as raised:
+        import_file(path, "ollama-ps")
+    assert "leave --as out" in str(raised.value)
+
+
+def test_a_log_that_begins_inside_a_dump_tells_no_request_of_it(tmp_path: Path) -> None:
+    lines = _lines()
+    first = next(place for place, line in enumerate(lines) if 'msg="  ' in line)
+    path = tmp_path / "cut.log"
+    path.write_text("\n".join(lines[first:]) + "\n")
+    rec = import_file(path).recording
+    assert rows(rec, "bytes_read", "request") == [] or all(request for (request,) in rows(rec, "bytes_read", "request"))
+
+
+def test_activity_monitor_in_german(tmp_path: Path) -> None:
+    path = tmp_path / "am.txt"
+    path.write_text(
+        "Prozessname: ollama   Speicher: 23,14 GB   Realer Speicher: 1,31 GB   PID: 4242\nPhysischer Speicher: 48,00 GB\n"
+        "Verwendeter Speicher: 41,20 GB\nVerwendeter Swap: 2,50 GB\nSpeicherdruck: gelb\n"
+    )
+    rec = import_file(path).recording
+    assert observed(rec, "footprint", "value", "label", "pid") == [(gib(23.14), "ollama", 4242)]
+    assert observed(rec, "rss") == [(gib(1.31),)]
+    assert observed(rec, "physical") == [(gib(48),)]
+    assert observed(rec, "memory_used") == [(gib(41.2),)]
+    assert observed(rec, "swap_used") == [(gib(2.5),)]
+    assert observed(rec, "pressure", "words") == [("gelb",)]
+
+
+@pytest.mark.parametrize("size", ["NaN", '"18 GB"', "[1]", "-5", "1e400", "true"])
+def test_a_size_that_is_no_number_of_bytes_is_not_understood(tmp_path: Path, size: str) -> None:
+    path = tmp_path / "ps.json"
+    good = '{"models":[{"name":"a","size":5,"size_vram":5}]}'
+    path.write_text(f'{good}\n{{"models":[{{"name":"a","size":{size},"size_vram":7}}]}}\n')
+    imported = import_file(path)
+    assert imported.summary.of("not_understood") == {"answer of /api/ps with a figure that is none": 1}
+    assert observed(imported.recording, "size") == [(5,)]
+    assert observed(imported.recording, "size_vram") == [(5,), (7,)]
