@@ -142,7 +142,11 @@ def _requests(recording: Recording) -> Iterator[Row]:
     times = _times(recording)
     for row in recording.requests.iter_rows(named=True):
         start, end = times[row["request"]]
-        told = {name: row[name] for name in ("tokens", "matched", "cached", "left", "generated", "reason", "limiting_layer", "stop") if row[name] is not None}
+        told = {
+            name: row[name]
+            for name in ("tokens", "matched", "cached", "left", "evaluated", "generated", "reason", "limiting_layer", "stop")
+            if row[name] is not None
+        }
         yield _slice(REQUESTS, f"request {row['request']}{' ' + row['label'] if row['label'] else ''}", "request", start, end, **told)
     read = observed(recording.events).filter((pl.col("request") > 0) & pl.col("phase").is_in(list(_ORDER)))
     ends = {(request, phase): t for request, phase, t in read.group_by("request", "phase").agg(pl.col("t").max()).iter_rows()}

@@ -25,7 +25,7 @@ ROWS = 1000
 WORDS = ("label", "reason", "limiting_layer", "stop")
 BYTES = ("counted", "predicted_counted", "snapshots", "live", "unattributed", "pool", "active", "peak")
 SECONDS = ("ttft_s", "prefill_s", "decode_s")
-COLUMNS = ("request", "label", "tokens", "matched", "cached", "left", "reason", "limiting_layer", "generated", "stop", "nodes", *BYTES, *SECONDS)
+COLUMNS = ("request", "label", "tokens", "matched", "cached", "left", "evaluated", "reason", "limiting_layer", "generated", "stop", "nodes", *BYTES, *SECONDS)
 
 
 def definitions(lines: Iterable[tuple[str, str]]) -> str:
@@ -94,13 +94,14 @@ def requests_part(recording: Recording) -> str:
     if table.height > ROWS:
         note += f"; the first and the last {ROWS // 2} are shown"
         table = pl.concat([table.head(ROWS // 2), table.tail(ROWS // 2)])
+    seconds = "seconds in s" if recording.has_seconds else "no seconds: a twin has none"
     names = [*COLUMNS, *(["text"] if table.get_column("text").null_count() < table.height else [])]
     head = "".join(f'<th scope="col"{_flush(name)}>{escape(_title(name))}</th>' for name in names)
     body = "".join(
         "<tr>" + "".join(f"<td{_flush(name)}>{escape(_cell(name, row[name]))}</td>" for name in names) + "</tr>" for row in table.iter_rows(named=True)
     )
     return (
-        f'<h2>Requests</h2><p class="quiet">{note}. Bytes in MiB as read at each request\'s end, seconds in s.</p>'
+        f'<h2>Requests</h2><p class="quiet">{note}. Bytes in MiB as read at each request\'s end, {seconds}.</p>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="Requests"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
         + _warnings(table)
     )

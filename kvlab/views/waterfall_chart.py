@@ -58,8 +58,10 @@ def prompts_table(recording: Recording) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"request": pl.Int64, "sort": pl.String, "start": pl.Int64, "end": pl.Int64})
 
 
-def waterfall_chart(recording: Recording) -> alt.HConcatChart:
-    """Return the chart of requests: phases on the left, prompts on the right."""
+def waterfall_chart(recording: Recording, at: int | None = None) -> alt.HConcatChart:
+    """Return the chart of requests: phases on the left, prompts on the right; up to event `at`, nothing of what comes after it."""
+    if at is not None:
+        recording = Recording(recording.manifest, recording.events.filter(pl.col("seq") <= at))
     kept = recording.requests.get_column("request").tail(ROWS).to_list()
     phases, prompts = (table.filter(pl.col("request").is_in(kept)) for table in (phases_table(recording), prompts_table(recording)))
     if not prompts.height and not phases.height:

@@ -47,6 +47,13 @@ def test_a_twin_has_events_and_no_seconds(pair: Recording) -> None:
     assert "250.0" in waterfall_text(pair)
 
 
+def test_a_moment_shows_nothing_of_the_future(pair: Recording) -> None:
+    """Right after request 2 began it is neither matched nor has it a phase."""
+    began = pair.events.filter(kind="request_began", request=2).item(0, "seq")
+    rows = [row for rows in specification(waterfall_chart(pair, began))["datasets"].values() for row in rows]
+    assert {row["request"] for row in rows} == {1}
+
+
 @pytest.mark.parametrize("colour", sorted({*theme.STATES.values(), *PHASES.values(), *SORTS.values()} - {"transparent"}))
 def test_letters_read_on_every_fill(colour: str) -> None:
     assert contrast(theme.CORE, colour) >= 3

@@ -50,7 +50,7 @@ def chart(recording: Recording, at: int) -> alt.VConcatChart:
     place = int(read.search_sorted(at, side="right")) - 1
     shown = alt.param(name="reading", value=int(read[place]) if place >= 0 else -1)
     moment = recording.at(at)
-    parts = [bytes_chart(recording, shown), moment_chart(moment), spans_chart(recording, alt.param(name="then", value=at)), waterfall_chart(recording)]
+    parts = [bytes_chart(recording, shown), moment_chart(moment), spans_chart(recording, alt.param(name="then", value=at)), waterfall_chart(recording, at)]
     own = dict.fromkeys(("color", "fill", "stroke", "strokeDash", "shape"), "independent")
     made: Any = alt.vconcat(*parts, spacing=22)
     drawn: alt.VConcatChart = made.resolve_scale(**own)
