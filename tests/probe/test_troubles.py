@@ -258,9 +258,16 @@ def test_a_list_that_is_none(probe: Probe, world: World, body: bytes) -> None:
     assert sample_rows(recording)["listed"].to_list() == [None]
 
 
-def test_a_list_with_odd_figures_keeps_the_others(probe: Probe, world: World) -> None:
-    odd = b'{"models": [{"name": "a", "size": -1, "size_vram": 1e400, "context_length": "many"}, {"name": "b", "size": 7, "expires_at": 3}]}'
-    world.answers["/api/ps"] = odd
+@pytest.mark.parametrize("size", [b"-1", b"NaN", b"1e400", b'"18 GB"', b"[7]"])
+def test_a_size_that_is_no_number_of_bytes_is_a_wrong_answer(probe: Probe, world: World, size: bytes) -> None:
+    world.answers["/api/ps"] = b'{"models": [{"name": "a", "size": ' + size + b"}]}"
+    recording = probe.look()
+    assert states(recording) == ["answering", "wrong_answer"]
+    assert sample_rows(recording)["size"].to_list() == [None]
+
+
+def test_a_list_with_odd_words_keeps_its_figures(probe: Probe, world: World) -> None:
+    world.answers["/api/ps"] = b'{"models": [{"name": "a", "context_length": "many"}, {"name": "b", "size": 7, "expires_at": 3}]}'
     rows = sample_rows(probe.look())
     assert rows["listed"].to_list() == [2]
     assert rows["size"].to_list() == [7]
