@@ -80,7 +80,7 @@ class ApiPs:
         self._length = 0
         self.clock = Clock()
         self.model = ""
-        self._wrong = False
+        self._wrong = self._told = False
 
     def lines(self, lines: Sequence[bytes]) -> None:
         """Keep the next lines: a value may go over several."""
@@ -101,6 +101,7 @@ class ApiPs:
                 read = isinstance(answer, dict) and self.answer(cast("dict[str, Any]", answer))
                 self._summary.line += 1
                 wrong = bool(read) and self._wrong
+                self._summary.partly += wrong and self._told
                 name = WRONG if wrong else "answer of /api/ps" if read else "JSON of another shape"
                 self._summary.count(name, READ if read and not wrong else NOT, repr(cast("Any", answer))[:80])
 
@@ -111,7 +112,7 @@ class ApiPs:
         models: Any = cast("dict[str, Any]", body).get("models") if isinstance(body, dict) else None
         if not isinstance(models, list):
             return False
-        self._wrong = False
+        self._wrong = self._told = False
         if moment:
             self._rows.t = self.clock.read(moment)
         named = [cast("dict[str, Any]", one) for one in cast("list[Any]", models)[:MOST_MODELS] if isinstance(one, dict)]
@@ -128,6 +129,7 @@ class ApiPs:
         self._rows.add("listed", count, model.name, model.digest[:64], model.context, model.expires_at[:40], moment)
         for gauge, size in (("size", model.size), ("size_vram", model.size_vram)):
             if size is not None:
+                self._told = True
                 self._rows.add("observed", gauge, model.name, size, None, None, "B", 1, None, moment)
 
 

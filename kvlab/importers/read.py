@@ -160,7 +160,7 @@ def kind_of(file: Input, kind: str | None) -> str:
 
 
 def _nothing_read(summary: Summary, name: str, kind: str, *, asked: bool) -> None:
-    if not summary.total(READ):
+    if not summary.total(READ) and not summary.partly:
         raise UnreadableInput(
             what=f"nothing in {name!r} could be read as {kind} ({KINDS[kind].about})",
             why=f"{summary.total(NOT):,} lines were not understood, {summary.total(KNOWN):,} are known and have no figures",

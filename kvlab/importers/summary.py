@@ -43,11 +43,13 @@ class Summary:
     Attributes:
         kinds: By name and `UNDERSTOOD`.
         line: The number of the line that is read now, from 1.
+        partly: How many lines that count as not understood have figures that were read all the same.
         notes: What else the reader has to know, such as columns that no question reads.
     """
 
     kinds: dict[tuple[str, str], LineKind] = field(default_factory=dict[tuple[str, str], LineKind])
     line: int = 0
+    partly: int = 0
     notes: list[str] = field(default_factory=list[str])
 
     def count(self, name: str, understood: str, line: bytes | str = b"", times: int = 1) -> None:

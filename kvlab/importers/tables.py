@@ -26,8 +26,6 @@ MOST_BYTES = 1 << 26
 
 MOST_REQUEST = 10**9
 
-_NO_NUMBER = re.compile(r"(?i)[-+]?(?:nan|inf(?:inity)?)")
-
 NOTHING = frozenset({"", "-", "\u2013", "\u2014", "n/a", "na", "none", "null", "?"})
 """Cells that say that no figure is there."""
 
@@ -157,7 +155,7 @@ class Table:
             rows.add("request_closed", counts.get(titles.GENERATED), None, None, None, peak.observed if peak else None, ttft.number if ttft else None)
 
     def _observe(self, request: int, column: Column, figure: Figure | None, text: str, label: str, at: str = "") -> None:
-        if figure is None and (undressed(text).lower() in NOTHING or _NO_NUMBER.fullmatch(undressed(text))):
+        if figure is None and not text.strip():
             return
         words = undressed(text)[:120] if figure is None else None
         value, number = (None, None) if figure is None else (figure.observed, figure.number)

@@ -61,7 +61,7 @@ def test_figures_that_are_no_numbers(tmp_path: Path) -> None:
     path.write_text("request,size gb\n1,NaN\n2,18\nNaN,19\n2e9,3\n99999999999999,4\n")
     imported = import_file(path)
     assert rows(imported.recording, "observed", "request", "observed") == [(1, None), (2, 18 * 10**9)]
-    assert imported.summary.of("not_understood") == {"row whose figures do not fit its heading": 3}
+    assert imported.summary.of("not_understood") == {"row whose figures do not fit its heading": 3, "row with a figure that is not understood": 1}
     for text in ('{"models":[{"name":"x","size":NaN}]}', '{"models":' + "[" * 100_000):
         path = tmp_path / "ps.json"
         path.write_text(text)
