@@ -17,8 +17,8 @@ from kvlab.errors import UnreadableInput
 MOST_HEADER = 100_000_000
 """Bytes of a header at most, as in the format's own readers."""
 
-POINTER = b"version https://git-lfs"
-"""What a file of Git LFS begins with while its contents were not fetched."""
+POINTER = b"version https:"
+"""What a file of Git LFS begins with while its contents were not fetched: read as a length, no header is so long."""
 
 
 def require_whole(files: Sequence[Path]) -> None:
