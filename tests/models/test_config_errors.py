@@ -4,30 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kvlab import shipped
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.models.config import shape_from_config, traced
-
-LLAMA: dict[str, Any] = {
-    "model_type": "llama",
-    "hidden_size": 64,
-    "num_hidden_layers": 2,
-    "intermediate_size": 96,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "rms_norm_eps": 1e-5,
-    "vocab_size": 128,
-    "dtype": "float32",
-}
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "config.json"
+from tests.models.configs import LLAMA
 
 
 @pytest.fixture

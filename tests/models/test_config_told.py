@@ -15,24 +15,9 @@ from kvlab import shipped
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.lab.shapes import find_shape, shape_of_fields
 from kvlab.models.config import shape_from_config
+from tests.models.configs import LLAMA
 
-LLAMA: dict[str, Any] = {
-    "model_type": "llama",
-    "hidden_size": 64,
-    "num_hidden_layers": 2,
-    "intermediate_size": 96,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "rms_norm_eps": 1e-5,
-    "vocab_size": 128,
-    "dtype": "float32",
-}
 MIXED = LLAMA | {"sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]}
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "config.json"
 
 
 def told(file: Path, fields: dict[str, Any]) -> KvlabError:
