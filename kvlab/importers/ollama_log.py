@@ -15,14 +15,12 @@ from kvlab.importers.ollama_beside import Beside
 from kvlab.importers.ollama_bulk import NAMES, Bulk
 from kvlab.importers.ollama_loose import Loose
 from kvlab.importers.ollama_records import Records
-from kvlab.importers.ollama_stretches import SERVED, Stretch, stretches
+from kvlab.importers.ollama_stretches import MARK, SERVED, Stretch, stretches
 from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import Clock
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 
 Reader = Callable[[bytes, int], bool]
-
-MARK = b" msg="
 
 _FIRST = 32
 
@@ -87,9 +85,7 @@ class OllamaLog:
             self._table[names.key(begin)] = [self._nodes]
 
     def _enter(self, message: str, read: Reader | None, *, silent: bool = False) -> None:
-        quoted = any(letter in ' ="' for letter in message)
-        begin = (f'"{message}' if quoted else message).encode()
-        entry = _Entry(message.rstrip(": "), begin, read, silent=silent)
+        entry = _Entry(message.rstrip(": "), names.begin_of(message), read, silent=silent)
         entries = self._table.setdefault(names.key(message), [])
         entries.append(entry)
         # the longest first: `reloading` must not answer for what only begins like it

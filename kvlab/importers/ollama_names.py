@@ -105,7 +105,21 @@ KNOWN = (
 """Messages that are known. One at level WARN or ERROR becomes a warning with its error."""
 
 
+def begin_of(message: str) -> bytes:
+    """Return how a message that begins so is printed, up to where this beginning ends."""
+    return (message if is_plain(message) else f'"{message}').encode()
+
+
 def key(message: str) -> bytes:
-    """Return the first eight bytes of a message as a log prints it: quoted unless it is one plain word."""
-    quoted = any(letter in ' ="' for letter in message)
-    return (f'"{message}' if quoted else message).encode()[:8]
+    """Return the first eight bytes of a message as a log prints it."""
+    return begin_of(message)[:8]
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a value is printed as it is, not in quotes."""
+    return text != "" and all(letter.isprintable() and letter not in ' ="' for letter in text)
+
+
+def printed(text: str) -> str:
+    """Return a value as a record prints it: in quotes unless it is one plain word."""
+    return text if is_plain(text) else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

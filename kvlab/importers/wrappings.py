@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from kvlab.importers.journal import LOOKED_AT, without_prefixes
+from kvlab.importers.ollama_names import printed
 
 Strip = Callable[[Sequence[bytes]], list[bytes]]
 
@@ -80,5 +81,4 @@ def _words(value: Any) -> str:
     text = " ".join(str(value).split("\n"))
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1]
-    is_plain = text and all(letter.isprintable() and letter not in ' ="' for letter in text)
-    return text if is_plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return printed(text)

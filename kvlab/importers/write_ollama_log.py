@@ -16,6 +16,7 @@ from typing import Any
 
 from kvlab.cache.paging import FREE_ALL
 from kvlab.errors import UnreadableInput
+from kvlab.importers.ollama_names import printed
 from kvlab.importers.own_attributes import PREDICTION, WARNING, attributes, node_attributes
 from kvlab.importers.rows import READING
 from kvlab.importers.trie_told import TrieTold
@@ -48,7 +49,7 @@ def write_ollama_log(recording: Recording, path: str | Path, *, plain: bool = Fa
 def ollama_log_lines(recording: Recording, *, plain: bool = False) -> Iterator[str]:
     """Yield the lines of a recording as a log; those of a `plain` one have nothing but what Ollama's own have."""
     writer = _Writer(recording, plain=plain)
-    yield writer.line(0.0, "INFO", "client.go", "starting mlx runner subprocess", f"model={_quoted(recording.manifest.model or 'unknown')} port={PORT}")
+    yield writer.line(0.0, "INFO", "client.go", "starting mlx runner subprocess", f"model={printed(recording.manifest.model or 'unknown')} port={PORT}")
     yield writer.line(0.0, "INFO", "client.go", "mlx runner is ready", f"port={PORT}")
     for row in recording.events.iter_rows(named=True):
         yield from writer.event(row)
@@ -101,7 +102,7 @@ class _Writer:
             moment = self._base
         ours = "" if self._plain or not told else attributes(told)
         stamp = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return f"time={stamp} level={level} source={source}:1 msg={_quoted(message)}{' ' if figures else ''}{figures}{ours}"
+        return f"time={stamp} level={level} source={source}:1 msg={printed(message)}{' ' if figures else ''}{figures}{ours}"
 
     def _loaded(self, row: Row) -> Iterator[str]:
         yield self.line(
@@ -170,8 +171,3 @@ def _reading(row: Row) -> Row:
 
 def _size(count: int | None) -> str:
     return binary(count or 0)
-
-
-def _quoted(text: str) -> str:
-    plain = text and all(letter.isprintable() and letter not in ' ="' for letter in text)
-    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
