@@ -16,19 +16,23 @@ from kvlab.importers.summary import Summary
 _STAMPS = frozenset({"seq", "t", "request", "source"})
 
 
-class Kept:
-    """Takes the tables that rows make, in the place of a recorder."""
+class KeptTables:
+    """Takes the tables that rows make, in the place of a recorder.
+
+    Attributes:
+        tables: Those that were kept and not yielded yet.
+    """
 
     def __init__(self) -> None:
-        self._tables: list[pl.DataFrame] = []
+        self.tables: list[pl.DataFrame] = []
 
     def write_table(self, table: pl.DataFrame) -> None:
         """Keep a table of events."""
-        self._tables.append(table)
+        self.tables.append(table)
 
     def events(self) -> Iterator[Event]:
         """Yield the events that were kept since the last call. What a text does not tell is None, which is not 0."""
-        tables, self._tables = self._tables, []
+        tables, self.tables = self.tables, []
         for table in tables:
             for row in table.iter_rows(named=True):
                 cls = EVENTS[row["kind"]]
@@ -38,7 +42,7 @@ class Kept:
 
 def observed_in(text: str, *sections: Callable[[Output], Section]) -> list[Observed]:
     """Return the figures that stand in a text of tools' outputs, read by these sections; lines that none of them knows are passed over."""
-    kept = Kept()
+    kept = KeptTables()
     rows = Rows(kept, "")
     blocks = Blocks(rows, Summary(), sections)
     blocks.lines(text.encode().splitlines())

@@ -17,8 +17,10 @@ import polars as pl
 
 from kvlab.errors import BadValue
 from kvlab.importers.inputs import Input
+from kvlab.importers.kept_events import KeptTables
 from kvlab.importers.kinds import Importer
 from kvlab.importers.lines import head_of
+from kvlab.importers.ollama_runners import ANEW
 from kvlab.importers.read import UNKNOWN, Imported, Kept, import_file, kind_of, policy_of, read_into
 from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import find_moment, seconds_between, zoned
@@ -26,7 +28,6 @@ from kvlab.importers.summary import Summary
 from kvlab.recording import Manifest, Recorder
 
 LOG = "ollama-log"
-_ANEW = ("starting", "stopping", "unloaded")
 
 
 @dataclass(slots=True)
@@ -39,14 +40,6 @@ class _Part:
     summary: Summary
     requests: int
     tables: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
-
-
-class _Tables:
-    def __init__(self) -> None:
-        self.tables: list[pl.DataFrame] = []
-
-    def write_table(self, table: pl.DataFrame) -> None:
-        self.tables.append(table)
 
 
 def import_files(paths: Sequence[str | Path], kind: str | None = None, out: str | Path | None = None) -> Imported:
@@ -94,10 +87,10 @@ def _parts(files: Sequence[Input], kind: str | None) -> list[_Part]:
 
 
 def _part(files: Sequence[Input], kind: str) -> _Part:
-    tables, summary = _Tables(), Summary()
-    rows = Rows(tables, kind)
+    kept, summary = KeptTables(), Summary()
+    rows = Rows(kept, kind)
     importer = read_into(rows, summary, files[0], kind, files[1:], asked=False)
-    return _Part(" + ".join(file.name for file in files), kind, importer, summary, rows.requests, tables.tables)
+    return _Part(" + ".join(file.name for file in files), kind, importer, summary, rows.requests, kept.tables)
 
 
 def _first_moment(file: Input) -> float:
@@ -137,7 +130,7 @@ def _with_requests(events: pl.DataFrame) -> pl.DataFrame:
     kind = pl.col("kind")
     anew = kind.eq("listed") & pl.col("count").eq(0) if "count" in events.columns else pl.lit(value=False)
     if "state" in events.columns:
-        anew = anew | (kind.eq("runner_changed") & pl.col("state").is_in(_ANEW))
+        anew = anew | (kind.eq("runner_changed") & pl.col("state").is_in(ANEW))
     last = pl.when(kind == "request_began").then(pl.col("request")).when(anew).then(0).otherwise(None).forward_fill().fill_null(0)
     return events.with_columns(pl.when(kind.eq("observed") & pl.col("request").eq(0)).then(last).otherwise(pl.col("request")).alias("request"))
 

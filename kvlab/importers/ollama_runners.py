@@ -17,6 +17,12 @@ from kvlab.importers.trie_seen import TrieSeen
 
 MIXED = "several runners were alive at once; records do not name theirs, so requests and tries are told apart by their figures only"
 
+ENDS = ("stopping", "unloaded")
+"""States with which a runner ends."""
+
+ANEW = ("starting", *ENDS)
+"""States after which no request of before is the last one."""
+
 MOST_ALIVE = 64
 
 
@@ -56,9 +62,9 @@ class Runners:
         elif state == "loaded":
             self._named(model, pid)
         self._rows.add("runner_changed", state, model, pid, port)
-        if state in ("starting", "stopping", "unloaded"):
+        if state in ANEW:
             self.anew = self._rows.requests
-        if state in ("stopping", "unloaded"):
+        if state in ENDS:
             self._stopped(pid)
 
     def dumped(self, dump: DumpReader, *, whole: bool, matched: int | None) -> None:

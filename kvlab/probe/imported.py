@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from kvlab.events import Event, Observed, RequestBegan, RequestClosed
-from kvlab.importers.kept_events import Kept, observed_in
+from kvlab.importers.kept_events import KeptTables, observed_in
 from kvlab.importers.mac_tools import Footprint
 from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.processes import Vmmap
@@ -22,7 +22,7 @@ class LogEvents:
     def __init__(self, tail: LogTail) -> None:
         self.tail = tail
         self.summary = Summary()
-        self._kept = Kept()
+        self._kept = KeptTables()
         self._rows = Rows(self._kept, SOURCE)
         self._log = OllamaLog(self._rows, self.summary)
 
