@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 Kvlab = Callable[..., Any]
 GB = 10**9
@@ -48,7 +45,6 @@ def test_a_recording_among_files_is_told(kvlab_says: Kvlab, tmp_path: Path) -> N
     assert "--also" in said.err
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes in folders")
 def test_a_pipe_stands_for_a_file(kvlab_says: Kvlab, tmp_path: Path) -> None:
     log, _ = _write(tmp_path)
     pipe = tmp_path / "pipe"

@@ -1,8 +1,9 @@
 """A run of the twin, written as a log that has nothing but what Ollama's own have, and read back: the same tables, in the columns that such a log carries.
 
 Compared are requests (tokens, matched, cached, left, generated, cancelled, nodes; counted, peak and active within the print's two decimals), what was evicted,
-captured and paged, and for every request's end the trie (each node's path of edges, user, active) and each node's snapshots (counted, within
-the print; lazy or owned). Not carried: labels, texts, other stops, limiting layers, `evicted` as a reason, retained bytes, what lives within one request only.
+captured and paged, and for every request's end the trie (each node's path of edges, user, active) and the bytes that each node's snapshots count,
+within the print. Not carried: labels, texts, other stops, limiting layers, `evicted` as a reason, retained bytes, what lives within one request only, and a
+lazy snapshot on a node that lacks another layer's.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import kvlab
 from kvlab.importers.write_ollama_log import write_ollama_log
 from kvlab.policy import Policy
 from kvlab.recording import Recording
-from kvlab.units import parse_bytes
+from kvlab.units import binary, parse_bytes
 from kvlab.workloads import Request, Workload, resolve
+from tests.importers.after_requests import closes
 from tests.importers.read import rows
 
 LAYERS = [["kv"], ["recurrent", "kv"], ["rotating", "kv", "recurrent"]]
@@ -36,10 +38,6 @@ CANCELS = Workload(
 
 def _back(recording: Recording, folder: Path) -> Recording:
     return kvlab.read_ollama_log(str(write_ollama_log(recording, folder / "server.log", plain=True)))
-
-
-def _closes(recording: Recording) -> list[int]:
-    return [seq for (seq,) in rows(recording, "request_closed", "seq")]
 
 
 Path_ = tuple[tuple[int, int], ...]
@@ -60,16 +58,13 @@ def _trie(recording: Recording, seq: int) -> list[tuple[Path_, bool, bool]]:
     return sorted((path(row), row["user"], row["active"]) for row in moment)
 
 
-def _snapshots(recording: Recording, seq: int) -> list[tuple[tuple[int, int], int, bool]]:
-    """By node's edge: the bytes that its snapshots count, and whether any is there."""
-    moment = recording.at(seq).nodes
-    return sorted(((row["start"], row["end"]), row["counted"], bool(row["counted"]) or bool(row["lazy"])) for row in moment.to_dicts() if row["node"])
+def _snapshots(recording: Recording, seq: int) -> list[tuple[int, int, int]]:
+    """By node's edge: the bytes that its snapshots count."""
+    return sorted((row["start"], row["end"], row["counted"]) for row in recording.at(seq).nodes.to_dicts() if row["node"])
 
 
 def _printed(count: int) -> int:
     """What a size is after it was printed with two decimals of its unit."""
-    from kvlab.units import binary
-
     return parse_bytes(binary(count).replace(" ", ""))
 
 
@@ -94,18 +89,17 @@ def test_the_tables_come_back(tmp_path: Path, work: str, layers: list[str], vers
     ]
     for kind, columns in (("evicted", ("request", "start", "end", "state")), ("captured", ("request", "end")), ("paged_in", ("request", "start", "end"))):
         assert rows(back, kind, *columns) == rows(ours, kind, *columns)
-    for mine, theirs in zip(_closes(ours), _closes(back), strict=True):
+    for mine, theirs in zip(closes(ours), closes(back), strict=True):
         assert _trie(back, theirs) == _trie(ours, mine)
-        printed = [(edge, _printed(counted), any_) for edge, counted, any_ in _snapshots(ours, mine)]
-        assert [(edge, counted) for edge, counted, _ in _snapshots(back, theirs)] == [(edge, counted) for edge, counted, _ in printed]
+        assert _snapshots(back, theirs) == [(start, end, _printed(counted)) for start, end, counted in _snapshots(ours, mine)]
 
 
 def _lives(recording: Recording, table: pl.DataFrame, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
     """Versions that outlive a request, with the requests at whose ends they first and last stand."""
-    closes = _closes(recording)
+    seqs = closes(recording)
     found: list[tuple[Any, ...]] = []
     for row in table.to_dicts():
-        alive = [place for place, seq in enumerate(closes) if row["born"] <= seq and (row["died"] is None or row["died"] > seq)]
+        alive = [place for place, seq in enumerate(seqs) if row["born"] <= seq and (row["died"] is None or row["died"] > seq)]
         if alive:
             found.append((*(row[name] for name in names), alive[0], alive[-1]))
     return sorted(found)

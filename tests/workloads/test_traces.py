@@ -114,7 +114,7 @@ def test_a_packed_trace_that_is_none_or_unpacks_without_end_is_refused(tmp_path:
 def test_a_line_that_no_row_takes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl.gz"
     path.write_bytes(gzip.compress(b"[" * (1 << 25)))
-    with pytest.raises(UnreadableInput, match=r"line 1 has more than 16\.00 MiB|unpacks to more than"):
+    with pytest.raises(UnreadableInput, match=r"line 1 has more than 16\.00 MiB"):
         resolve(str(path))
 
 
