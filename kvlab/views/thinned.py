@@ -1,7 +1,8 @@
 """A page's dataset with fewer moments to stop at: what a report of a very long run holds, so that its size is bounded.
 
 The last moments stay whole, before them only the end of every n-th request and where it went wrong. Invariant: what stands at a moment that stayed is what
-stood there before: versions of nodes and snapshots that no such moment shows go, and of readings, uses and buffers those that none of them needs.
+stood there before, also the phases and captures of its request: versions of nodes and snapshots that no such moment shows go, and of readings, marks, uses and
+buffers those that none of them needs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from kvlab.views.dashboard.tables import MARKS
 
 WHOLE = 6000
-"""So many moments at the end stay whole, from the beginning of a request on."""
+"""So many moments at the end stay whole, from the beginning of a request on where one begins among them."""
 
 ENDS = 1500
 """Of the requests before them at most about so many ends stay."""
@@ -23,15 +24,13 @@ TROUBLES = ("wrong_positions", "violation", "warned")
 """Kinds of events that stay wherever they are, up to `ENDS` of them."""
 
 VERSIONS = ("nodes", "spans")
-LAST_OF: Mapping[str, tuple[str, ...]] = {
-    "readings": (),
-    "predicted": (),
-    "uses": ("node",),
-    "buffers": ("group",),
-    "moves": ("owner",),
-    "marks": ("request", "what"),
-}
-"""Tables of which a page reads the last row up to a moment, and the columns by which it looks for it."""
+LAST_OF: Mapping[str, tuple[str, ...]] = {"readings": (), "predicted": (), "uses": ("node",), "buffers": ("group",), "moves": ("owner",), "marks": ()}
+"""Tables of which a page reads the last row up to a moment, and the columns by which it looks for it; see `_keys`."""
+
+LISTED = frozenset({MARKS.index("scheduled"), MARKS.index("captured")})
+"""Marks of which a page shows all that a request had, not the last one only."""
+
+MOVED = MARKS.index("frontier_moved")
 
 Columns = Mapping[str, list[Any]]
 
@@ -64,22 +63,22 @@ def thinned(data: dict[str, Any]) -> Thinned:
     )
     seqs = [events["seq"][place] for place in stops]
     of = {events["request"][place] for place in stops}
-    add = {name: _kept(name, columns, seqs, events["seq"][start], of) for name, columns in tables.items()}
+    begun = events["seq"][start], events["request"][start]
+    add = {name: _kept(name, columns, seqs, begun, of) for name, columns in tables.items()}
     add["events"] = {name: [values[place] for place in stops] for name, values in events.items()}
     requests = [row for row in data["requests"] if row["request"] in of]
-    first = events["request"][start]
+    first = begun[1]
+    since = f"from request {first:,} on" if events["request"][start - 1] != first else f"at the last {WHOLE:,} of request {first:,}"
     before = "the end of every request" if every == 1 else f"the end of one request in {every}"
-    words = f"So that the file stays small it can be stopped at {len(stops):,} of {count:,} moments: at all from request {first:,} on, before it at {before}."
+    words = f"So that the file stays small it can be stopped at {len(stops):,} of {count:,} moments: at all {since}, before it at {before}."
     return Thinned(data | {"add": add, "requests": requests}, words)
 
 
 def _start(events: Columns) -> int:
-    """Return the first of the moments that stay whole: where a request begins."""
+    """Return the first of the moments that stay whole: where a request begins; if none begins among the last ones, the first of these."""
     of = events["request"]
-    at = len(of) - WHOLE
-    while at < len(of) - 1 and of[at] == of[at - 1]:
-        at += 1
-    return at
+    first = len(of) - WHOLE
+    return next((place for place in range(first, len(of)) if of[place] != of[place - 1]), first)
 
 
 def _ends(events: Columns, start: int) -> list[int]:
@@ -101,26 +100,39 @@ def _over_budget(events: Columns, readings: Columns | None, start: int) -> list[
     return [place] if place < start else []
 
 
-def _kept(name: str, columns: Columns, seqs: list[int], whole: int, of: set[int]) -> Columns:
+def _kept(name: str, columns: Columns, seqs: list[int], start: tuple[int, int], of: set[int]) -> Columns:
+    """Return what stays of a table; `start` is the seq and the request with which the moments begin that stay whole."""
     if name == "events" or not columns:
         return columns
     if name in VERSIONS:
         return _chosen(columns, lambda row: _shown(seqs, columns["born"][row], columns["died"][row]))
+    whole, running = start
     if name not in LAST_OF:
-        return _chosen(columns, lambda row: columns["seq"][row] >= whole or name == "wrong")
-    keys = [columns[key] for key in LAST_OF[name]]
-    moved = MARKS.index("frontier_moved")
+        # what the request said before the moments that stay whole is searched in these
+        told = name in ("texts", "tokens")
+        return _chosen(columns, lambda row: columns["seq"][row] >= whole or name == "wrong" or (told and columns["request"][row] == running))
     following: dict[Hashable, int] = {}
     rows: list[int] = []
     for row in range(len(columns["seq"]) - 1, -1, -1):
-        # a mark counts only within its own request, but for those that move the frontier
-        own = name == "marks" and columns["what"][row] != moved
-        key = tuple(column[row] for column in keys) if own or name != "marks" else (moved,)
-        seq = columns["seq"][row]
-        if seq >= whole or ((not own or columns["request"][row] in of) and _shown(seqs, seq, following.get(key, -1))):
+        seq, keys = columns["seq"][row], _keys(name, columns, row, of)
+        if seq >= whole or any(_shown(seqs, seq, following.get(key, -1)) for key in keys):
             rows.append(row)
-        following[key] = seq
+        for key in keys:
+            following[key] = seq
     return _taken(columns, rows[::-1])
+
+
+def _keys(name: str, columns: Columns, row: int, of: set[int]) -> list[Hashable]:
+    """Return by what a page looks for a row: the next row with the same key hides it from there on."""
+    if name == "marks":
+        what, request = columns["what"][row], columns["request"][row]
+        # a mark counts only within its own request, but for those that move the frontier
+        return [what] if what == MOVED else [(request, what, row if what in LISTED else -1)] if request in of else []
+    keys: list[Hashable] = [tuple(columns[key][row] for key in LAST_OF[name])]
+    if name == "readings" and columns["request"][row] in of:
+        # they also tell when the phases of a request ended
+        keys.append((columns["request"][row], columns["phase"][row]))
+    return keys
 
 
 def _shown(seqs: list[int], born: int, died: int) -> bool:
