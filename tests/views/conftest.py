@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 import pytest
+from playwright.sync_api import Page
 
 from kvlab.diagnose import Finding, Findings
 from kvlab.events import (
@@ -30,6 +32,7 @@ from kvlab.policy import Policy
 from kvlab.recording import SCHEMA, Manifest, Recording
 from kvlab.shape import LayerGroup, Shape
 from kvlab.units import MIB
+from tests.browser.lab_page import chromium
 
 SHAPE = Shape(name="toy", groups=(LayerGroup(kind="kv", layers=tuple(range(30)), bytes_per_token=MIB),), weights_bytes=513 * MIB)
 WEIGHTS = 513 * MIB
@@ -153,3 +156,10 @@ def findings() -> Findings:
         refuted_by="unexplained bytes that grow <for> 3 requests",
     )
     return Findings((one,))
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    """A page of a browser, empty at first."""
+    with chromium() as browser:
+        yield browser.new_page(viewport={"width": 1300, "height": 1300})

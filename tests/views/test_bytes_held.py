@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from playwright.sync_api import Page
 
 from kvlab.events import (
@@ -24,10 +21,8 @@ from kvlab.events import (
 )
 from kvlab.recording import Recording
 from kvlab.units import MIB
-from kvlab.views.dashboard import page as code
-from kvlab.views.dashboard.dataset import dataset_of
-from tests.browser.lab_page import chromium
 from tests.views.conftest import WEIGHTS, Script
+from tests.views.dashboard_page import mount
 from tests.views.test_bytes_chart import with_footprint
 
 SITE = "kvlab/layers/kv.py:120 snapshot\nnotebook.py:3 <module>"
@@ -54,25 +49,6 @@ def two_nodes(site: str | None) -> Recording:
 
 def seq_of(recording: Recording, kind: str, request: int) -> int:
     return int(recording.events.filter(kind=kind, request=request).item(-1, "seq"))
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield browser.new_page(viewport={"width": 1300, "height": 1300})
-
-
-def mount(page: Page, recording: Recording, **choices: Any) -> None:
-    data: Any = json.loads(json.dumps(dataset_of(recording, **choices).whole()))
-    page.set_content(f"<style>{code.style()}</style><div id=root></div><script>{code.parts()}</script>")
-    page.evaluate(
-        """data => {
-          window.store = new Store(data);
-          window.heard = [];
-          window.view = mountDashboard(document.getElementById("root"), store, { opensAt: "end", selected: (node, band) => heard.push({ node, band }) });
-        }""",
-        data,
-    )
 
 
 def held(page: Page, owner: str, seq: int, which: str = "{}") -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,26 +10,11 @@ from playwright.sync_api import Page
 
 import kvlab
 from kvlab.shape import LayerGroup, Shape
-from kvlab.views.dashboard import page as code
-from kvlab.views.dashboard.dataset import dataset_of
 from kvlab.views.outline_rows import outline_rows
-from tests.browser.lab_page import chromium
+from tests.views.dashboard_page import load
 
 if TYPE_CHECKING:
     from kvlab.recording import Moment, Recording
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        made = browser.new_page()
-        made.set_content(f"<script>{code.parts()}</script>")
-        yield made
-
-
-def load(page: Page, recording: Recording) -> None:
-    data: Any = json.loads(json.dumps(dataset_of(recording).whole()))
-    page.evaluate("data => { window.store = new Store(data); }", data)
 
 
 def scene(page: Page, words: str, seq: int) -> Any:
@@ -113,7 +96,10 @@ def test_a_prompt_divides_into_restored_evaluated_and_generated(page: Page) -> N
     load(page, recording)
     for row in recording.requests.iter_rows(named=True):
         closed = recording.events.filter(kind="request_closed", request=row["request"]).item(0, "seq")
-        runs = {run["sort"]: run["end"] - run["start"] for run in scene(page, f"tokenRuns(scene, {row['request']})", closed)}
+        runs = {
+            run["sort"]: run["end"] - run["start"]
+            for run in scene(page, f"requestFacts(store, store.requests[store.rowOfRequest.get({row['request']})], scene.seq).runs", closed)
+        }
         assert runs.get("restored", 0) == row["cached"]
         assert runs.get("recomputed", 0) == row["matched"] - row["cached"]
         assert runs.get("new", 0) == row["tokens"] - row["matched"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,21 +12,12 @@ from kvlab.cache.victims import ORDERS
 from kvlab.events import BytesRead, Event
 from kvlab.lab.twin import Twin
 from kvlab.policy import CHOICES, Policy
-from kvlab.views.dashboard import page as code
 from kvlab.views.dashboard.about import about_source
 from kvlab.views.dashboard.dataset import Dataset
-from tests.browser.lab_page import chromium
+from tests.views.dashboard_page import load
 
 MOMENTS = ("prefill", "attach", "close")
 """Readings after which the cache rests until the next event is asked for."""
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        made = browser.new_page()
-        made.set_content(f"<script>{code.parts()}</script>")
-        yield made
 
 
 def test_every_order_is_known_to_the_page() -> None:
@@ -49,8 +38,7 @@ def test_the_whole_order_at_every_rest(page: Page, workload: str, order: str, pr
                 expected[event.seq] = order_of(twin, order)
     data = Dataset(about_source(twin))
     data.take(events)
-    sent: Any = json.loads(json.dumps(data.whole()))
-    page.evaluate("data => { window.store = new Store(data); }", sent)
+    load(page, data.whole())
     drawn = page.evaluate("seqs => seqs.map(seq => store.scene(store.placeOf(seq)).candidates())", list(expected))
     assert dict(zip(expected, drawn, strict=True)) == expected
     assert max(map(len, expected.values())) > 4

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +11,9 @@ from playwright.sync_api import Page
 import kvlab
 from kvlab.events import FrontierMoved, NodeBorn, RequestBegan, RequestClosed
 from kvlab.units import MIB
-from kvlab.views.dashboard import page as code
 from kvlab.views.dashboard.dataset import dataset_of
 from kvlab.views.dashboard.widget import stepper
-from tests.browser.lab_page import chromium
+from tests.views import dashboard_page
 from tests.views.conftest import Script
 
 if TYPE_CHECKING:
@@ -25,20 +22,10 @@ if TYPE_CHECKING:
 KIB = 1024
 
 
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield browser.new_page(viewport={"width": 960, "height": 1200})
-
-
 def mount(page: Page, data: dict[str, Any], width: int = 960, at: str = "end") -> None:
     page.set_viewport_size({"width": width, "height": 1200})
     page.mouse.move(1, 1)
-    page.set_content(f"<style>{code.style()} body {{ margin: 0 }}</style><div id=root></div><script>{code.parts()}</script>")
-    page.evaluate(
-        '([data, at]) => { window.store = new Store(data); window.view = mountDashboard(document.getElementById("root"), store, { opensAt: at }); }',
-        [json.loads(json.dumps(data)), at],
-    )
+    dashboard_page.mount(page, data, at=at)
 
 
 def with_pool(pool: int) -> Recording:

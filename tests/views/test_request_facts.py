@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from playwright.sync_api import Page
 
 import kvlab
 from kvlab.events import ChunkRan, FrontierMoved, Log, Matched, NodeBorn, RequestBegan, RequestClosed, Scheduled, TokenOut
 from kvlab.recording import Recording
-from kvlab.views.dashboard import page as code
-from kvlab.views.dashboard.dataset import dataset_of
 from kvlab.views.dashboard.scene_text import request_line
-from tests.browser.lab_page import chromium
 from tests.views.conftest import Script
+from tests.views.dashboard_page import mount
 
 NONE = "\N{EN DASH}"
 """What stands where there is no figure."""
@@ -55,18 +50,6 @@ def cancelled() -> Recording:
     script.read("close")
     script.add(RequestClosed(generated=3, stop="limit", ttft_s=0.8, decode_s=0.2))
     return script.recording()
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield browser.new_page(viewport={"width": 1300, "height": 1200})
-
-
-def mount(page: Page, recording: Recording) -> None:
-    data: Any = json.loads(json.dumps(dataset_of(recording).whole()))
-    page.set_content(f"<style>{code.style()}</style><div id=root></div><script>{code.parts()}</script>")
-    page.evaluate('data => { window.store = new Store(data); window.view = mountDashboard(document.getElementById("root"), store, { opensAt: "end" }); }', data)
 
 
 def seq_of(recording: Recording, kind: str, request: int, place: int = 0) -> int:

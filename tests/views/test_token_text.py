@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,11 +11,9 @@ from playwright.sync_api import Page
 import kvlab
 from kvlab.events import FrontierMoved, Matched, NodeBorn, NodeMerged, NodeSplit, RequestBegan, RequestClosed, TokenOut
 from kvlab.recording import Recording
-from kvlab.views.dashboard import page as code
-from kvlab.views.dashboard.dataset import dataset_of
 from kvlab.views.dashboard.widget import stepper
-from tests.browser.lab_page import chromium
 from tests.views.conftest import Script
+from tests.views.dashboard_page import load, mount
 
 FIRST = ["The", " capital", " of", " Fran", "ce", " is"]
 SECOND = ["The", " capital", " of", " Spain", " is"]
@@ -41,18 +38,6 @@ def capitals(*, merged: bool = False, stored_text: bool = True) -> Recording:
     else:
         script.add(NodeBorn(node=3, parent=2, start=3, end=5), FrontierMoved(node=3))
     return script.recording(stored_text=stored_text)
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with chromium() as browser:
-        yield browser.new_page(viewport={"width": 1300, "height": 1300})
-
-
-def mount(page: Page, recording: Recording, **choices: Any) -> None:
-    data: Any = json.loads(json.dumps(dataset_of(recording, **choices).whole()))
-    page.set_content(f"<style>{code.style()}</style><div id=root></div><script>{code.parts()}</script>")
-    page.evaluate('data => { window.store = new Store(data); window.view = mountDashboard(document.getElementById("root"), store, { opensAt: "end" }); }', data)
 
 
 def found(page: Page, words: str) -> Any:
@@ -148,9 +133,7 @@ def test_a_live_lab_reads_what_stands_and_what_comes(page: Page) -> None:
     list(lab.step(kvlab.Request(prompt="The capital of France is", max_new=1)))
     view = stepper(lab.step(kvlab.Request(prompt="The capital of Spain is", max_new=1)), on=lab, texts=True)
     view.run()
-    data: Any = json.loads(json.dumps(view._data))
-    page.set_content(f"<script>{code.parts()}</script>")
-    page.evaluate("data => { window.store = new Store(data); }", data)
+    load(page, view._data)
     for words in ("france", "of spain is", "The capital of"):
         hits = found(page, words)["hits"]
         assert hits, words

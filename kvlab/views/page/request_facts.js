@@ -84,11 +84,6 @@ function phaseAfter([name, readAt] = [], { evaluated, tokens }, chunkAt) {
   return PHASES[Math.min(PHASES.length - 1, PHASES.indexOf(name) + 1)];
 }
 
-function tokenRuns(scene, request) {
-  const row = scene.store.requests[scene.store.rowOfRequest.get(request)];
-  return row ? requestFacts(scene.store, row, scene.seq).runs : [];
-}
-
 const NO_SECONDS = "–";
 
 const ttftWords = ({ ttft, over }, store) => (ttft !== null ? `${(ttft * 1000).toFixed(ttft < 0.01 ? 2 : 0)} ms` : over || !timed(store) ? NO_SECONDS : "…");

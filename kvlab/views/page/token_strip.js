@@ -36,7 +36,7 @@ function stripView(app) {
     }));
     mark();
     const told = facts ? `Tokens of request ${request}: ${runWords(facts.runs)}${facts.cancelled ? `; ${cancelWords(facts)}` : ""}` : "No request is under way.";
-    const said = app.textsAt?.(request, scene.seq);
+    const said = app.textsAt(request, scene.seq);
     words.textContent = said ? `${told} · ${said}` : told;
     strip.setAttribute("aria-label", `${told}. Left and right choose a run, Enter selects its node.`);
   }
