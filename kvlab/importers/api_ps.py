@@ -16,6 +16,7 @@ from kvlab.units import LARGEST
 MOST_MODELS = 1_000
 
 WRONG = "answer of /api/ps with a figure that is none"
+OTHER = "JSON of another shape"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +97,22 @@ class ApiPs:
         Raises:
             UnreadableInput: it is no JSON.
         """
-        for value in values(b"\n".join(self._text), "the answer of /api/ps", with_nan=True):
+        for value in values(b"\n".join(self._text), "the answer of /api/ps"):
             for answer in cast("list[Any]", value) if isinstance(value, list) else [value]:
-                read = isinstance(answer, dict) and self.answer(cast("dict[str, Any]", answer))
+                became = self.take(answer)
                 self._summary.line += 1
-                wrong = bool(read) and self._wrong
-                self._summary.partly += wrong and self._told
-                name = WRONG if wrong else "answer of /api/ps" if read else "JSON of another shape"
-                self._summary.count(name, READ if read and not wrong else NOT, repr(cast("Any", answer))[:80])
+                self._summary.count(*became, repr(answer)[:80])
 
-    def answer(self, answer: dict[str, Any]) -> bool:
+    def take(self, value: Any) -> tuple[str, str]:
+        """Read one value; return what it is called in the summary, and what became of it."""
+        if not (isinstance(value, dict) and self._answer(cast("dict[str, Any]", value))):
+            return OTHER, NOT
+        if not self._wrong:
+            return "answer of /api/ps", READ
+        self._summary.partly += self._told
+        return WRONG, NOT
+
+    def _answer(self, answer: dict[str, Any]) -> bool:
         """Read one answer; return False when it is of another shape."""
         moment = zoned(find_moment(str(answer.get("ts") or answer.get("time") or answer.get("at") or "")), self.clock.first)
         body: Any = answer.get("body", answer)

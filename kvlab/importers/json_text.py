@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote: one value, or one a line; bounded in size and depth, without NaN and infinities."""
+"""JSON that somebody else wrote: one value, or one a line; bounded in size and depth. Figures may be NaN or infinite: who reads them checks."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ MOST_BYTES = 1 << 24
 """Bytes of a JSON text that are read."""
 
 
-def values(text: bytes, name: str, *, with_nan: bool = False) -> list[Any]:
-    """Return the values that stand one after another in a JSON text; `with_nan` leaves it to the caller to find figures that are no numbers.
+def values(text: bytes, name: str) -> list[Any]:
+    """Return the values that stand one after another in a JSON text.
 
     Raises:
-        UnreadableInput: it is no JSON, too large, or has figures that are no numbers.
+        UnreadableInput: it is no JSON, or too large.
     """
     if len(text) > MOST_BYTES:
         raise UnreadableInput(
             f"{name!r} is larger than {MOST_BYTES:,} bytes", "JSON is read as a whole", "split it into lines of one answer each, or into several files"
         )
     found: list[Any] = []
-    decoder = json.JSONDecoder() if with_nan else json.JSONDecoder(parse_constant=_no_constant)
+    decoder = json.JSONDecoder()
     rest = text.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     at = 0
     try:
@@ -38,7 +38,3 @@ def values(text: bytes, name: str, *, with_nan: bool = False) -> list[Any]:
             hint="save the server's whole answer, for example with curl -o",
         ) from None
     return found
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number")

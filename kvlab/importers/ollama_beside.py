@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, cast
 
 from kvlab.errors import KvlabError
-from kvlab.importers.api_ps import ApiPs
+from kvlab.importers.api_ps import OTHER, ApiPs
 from kvlab.importers.blocks import SEPARATOR, Output, Section
 from kvlab.importers.json_text import values
 from kvlab.importers.mac_tools import Footprint, VmStat
@@ -41,7 +40,7 @@ class Beside:
         self._summary = summary
         self._output = Output(rows)
         self._sections: tuple[Section, ...] = (OllamaPs(self._output), VmStat(self._output), Footprint(self._output))
-        self._answers = ApiPs(rows, Summary())
+        self._answers = ApiPs(rows, summary)
         self._answers.clock = clock
         self._last: Section | None = None
         self.waits = False
@@ -87,14 +86,16 @@ class Beside:
     def _answer(self, line: bytes) -> bool:
         self.end()
         try:
-            found: list[Any] = values(line, "an answer of /api/ps")
+            found = values(line, "an answer of /api/ps")
         except KvlabError:
             return False
         with self._of_last_request():
-            read = [isinstance(one, dict) and self._answers.answer(cast("dict[str, Any]", one)) for one in found]
-        if all(read):
-            self._summary.count("answer of /api/ps", READ)
-        return all(read)
+            took = [self._answers.take(one) for one in found]
+        if any(name == OTHER for name, _ in took):
+            return False
+        # the line counts once
+        self._summary.count(*next((one for one in took if one[1] != READ), took[0]), line)
+        return True
 
     @contextmanager
     def _of_last_request(self) -> Generator[None]:

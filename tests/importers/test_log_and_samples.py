@@ -79,3 +79,14 @@ def test_a_log_that_was_rotated_is_one_log(tmp_path: Path) -> None:
 def test_a_recording_among_several_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadValue, match="--also"):
         import_files([tmp_path, tmp_path])
+
+
+@pytest.mark.parametrize("size", ["NaN", '"18 GB"', "-5"])
+def test_an_answer_in_a_log_with_a_size_that_is_none_is_read_in_part(tmp_path: Path, size: str) -> None:
+    path = tmp_path / "lp.log"
+    answer = f'{{"ts":"2026-09-20T10:00:05Z","body":{{"models":[{{"name":"lab:4b","size":{size},"size_vram":7}}]}}}}'
+    path.write_text("\n".join([*_request(1, 100), answer, *_request(11, 200)]) + "\n")
+    imported = import_file(path)
+    assert imported.summary.of("not_understood") == {"answer of /api/ps with a figure that is none": 1}
+    assert observed(imported.recording, "size") == []
+    assert observed(imported.recording, "size_vram", "value", "request") == [(7, 1)]
