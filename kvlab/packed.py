@@ -51,7 +51,9 @@ class Counted(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return the next bytes, at most `size`; none at the end."""
+        """Return the next bytes, at most `size`, or all that are left when that is below 0; none at the end."""
+        if size < 0:
+            return self.readall()
         data, self.begun = self.begun[:size], self.begun[size:]
         data += self._rest.read(size - len(data)) if len(data) < size else b""
         self.count += len(data)
@@ -73,6 +75,9 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
+        if size < 0:
+            # piece by piece, each held against the bound
+            return self.readall()
         try:
             data = self._file.read(size)
         except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:

@@ -94,7 +94,10 @@ def _part(files: Sequence[Input], kind: str) -> _Part:
 
 
 def _first_moment(file: Input) -> float:
-    moment = find_moment(head_of(file).decode("utf-8", "replace"))
+    return _since_1970(find_moment(head_of(file).decode("utf-8", "replace")))
+
+
+def _since_1970(moment: str) -> float:
     return seconds_between("1970-01-01T00:00:00Z", moment) or 0.0
 
 
@@ -103,7 +106,7 @@ def _merged(parts: Sequence[_Part], summary: Summary) -> tuple[pl.DataFrame, str
     firsts = [part.importer.clock.first for part in parts]
     zone = next((first for first in firsts if first and _has_zone(first)), "")
     told = [zoned(first, zone) for first in firsts]
-    began = min((first for first in told if first), key=lambda first: seconds_between("1970-01-01T00:00:00Z", first) or 0.0, default="")
+    began = min((first for first in told if first), key=_since_1970, default="")
     has_log = parts[0].kind == LOG and parts[0].requests > 0
     frames: list[pl.DataFrame] = []
     numbered = 0

@@ -22,7 +22,11 @@ _PATTERNS = {
         rb'\|[^|\n]{1,80}\|[ \t]*([A-Z]{3,8})[ \t]+"([^"\n]{0,300})"'
     ),
 }
-"""Each finds at most one record in a line, and has several groups. Of a `CALL` only that it is one is told."""
+"""Each finds at most one record in a line, and has several groups. Of a `CALL` only that it is one is told.
+
+They are stricter than those of `ollama_values`, which find figures in wrapped pastes too: no space that could be a line end, and nothing after the figures.
+What is a record there and not here is read line by line.
+"""
 
 _CALL = b" msg=ServeHTTP"
 

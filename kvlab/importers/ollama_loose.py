@@ -82,9 +82,10 @@ class Loose:
 
     def line(self, line: bytes) -> None:
         """Read a line."""
-        if self._beside.begins(line):
+        begins = self._beside.begins(line)
+        if begins:
             self._give_up_all()
-        if (self._beside.waits or self._beside.begins(line)) and self._beside.take(line):
+        if (begins or self._beside.waits) and self._beside.take(line):
             self.waits = self._beside.waits
             return
         self._beside.end()

@@ -40,7 +40,7 @@ class _Running:
     nodes: int | None = None
     active: int | None = None
     pool: int | None = None
-    told: own_attributes.Told = field(default_factory=dict[str, str])
+    told: Told = field(default_factory=dict[str, str])
 
 
 class Requests:

@@ -111,6 +111,16 @@ def test_a_gzip_file_that_is_cut_or_changed_is_refused(tmp_path: Path) -> None:
             import_file(path)
 
 
+def test_all_that_is_left_can_be_read_at_once_within_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = gzip.compress(b"x" * 5_000_000)
+    assert packed.Counted(data[:2], io.BytesIO(data[2:])).read() == data
+    with packed.unpacked(packed.Counted(data[:2], io.BytesIO(data[2:])), "x.gz") as file:
+        assert file.read() == b"x" * 5_000_000
+    monkeypatch.setattr(packed, "AT_WILL", 1 << 20)
+    with packed.unpacked(packed.Counted(data[:2], io.BytesIO(data[2:])), "x.gz") as file, pytest.raises(UnreadableInput, match="unpacks to more than"):
+        file.read()
+
+
 def test_a_bomb_is_refused_and_takes_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "server.log.gz"
     with gzip.open(path, "wb") as file:
