@@ -22,12 +22,14 @@ NAME_IT = "name it: --policy VERSION, as `ollama --version` prints it"
 
 def judged_by_known_rules(seen: Seen, shape: Shape) -> Finding:
     """Answer under the newest rules that explain what was seen; `leak` only when none do."""
-    found = {version: judged(seen, shape, policy) for version, policy in _newest_first(seen)}
-    first = next(iter(found.values()))
-    for version, finding in found.items():
+    found: list[Finding] = []
+    for version, policy in _newest_first():
+        finding = judged(seen, shape, policy)
         if finding.verdict != "leak" and not finding.is_open:
             return _less_sure(finding, version)
-    undecided = next((finding for finding in found.values() if finding.is_open), None)
+        found.append(finding)
+    first = found[0]
+    undecided = next((finding for finding in found if finding.is_open), None)
     if undecided is not None:
         return replace(undecided, summary=f"{undecided.summary} The server's version is not told: {NAME_IT}.")
     return replace(
@@ -37,9 +39,9 @@ def judged_by_known_rules(seen: Seen, shape: Shape) -> Finding:
     )
 
 
-def _newest_first(seen: Seen) -> Iterator[tuple[str, Policy]]:
+def _newest_first() -> Iterator[tuple[str, Policy]]:
     tried: list[Policy] = []
-    for version in RELEASES if seen.told is not None else RELEASES[:1]:
+    for version in RELEASES:
         policy = lawful(Policy.ollama(version))
         if policy not in tried:
             tried.append(policy)
