@@ -12,10 +12,9 @@ import numpy as np
 import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
-from kvlab.diagnose.outside.series_seen import OF_PROCESS, TOLD_BY_SERVER, figures_of
+from kvlab.diagnose.outside.series_seen import OF_PROCESS, TOLD_BY_SERVER, figures_of, step_of
 from kvlab.diagnose.trend import Slope, Values, theil_sen
 from kvlab.recording import Recording
-from kvlab.recording.extremes import largest
 from kvlab.units import MIB, binary
 
 QUESTION = "budget_or_leak"
@@ -89,7 +88,7 @@ def _pairs(recording: Recording) -> _Pairs | None:
             joined = _side_by_side(held, sizes[0], along)
             if joined.height >= LEAST_FIGURES:
                 values = [joined.get_column(name).cast(pl.Float64).to_numpy() for name in (along, "value", "listed")]
-                step = int(largest(joined.get_column("listed_step").fill_null(1))) or 1
+                step = step_of(joined, "listed_step")
                 return _Pairs("request" if along == "request" else "second", gauge, values[0], values[1], values[2], step, joined)
     return None
 

@@ -85,9 +85,9 @@ def charged_gauges(recording: Recording) -> tuple[str, ...]:
     return tuple(gauge for gauge in GAUGES if gauge not in OF_PROCESS or largest(figures_of(recording, gauge)["value"]) >= listed)
 
 
-def step_of(rows: pl.DataFrame) -> int:
+def step_of(rows: pl.DataFrame, column: str = "step") -> int:
     """Return the bytes between a print of these figures and the next one that differs: the coarsest, 1 when none is told."""
-    return int(largest(rows["step"].fill_null(1))) or 1
+    return int(largest(rows[column].fill_null(1))) or 1
 
 
 def as_printed(count: float, step: int) -> str:

@@ -19,7 +19,7 @@ from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
 from kvlab.diagnose.known import policy_of, policy_told, shape_of
 from kvlab.diagnose.outside.lives import begins_anew, parts_between
 from kvlab.diagnose.outside.plateau import LEVEL, plateau_since
-from kvlab.diagnose.outside.series_seen import as_printed, charged_gauges, figures_of, restarts
+from kvlab.diagnose.outside.series_seen import as_printed, charged_gauges, figures_of, restarts, step_of
 from kvlab.diagnose.trend import Slope, Values, theil_sen
 from kvlab.lab.outlook import requests_until_full
 from kvlab.policy import Policy
@@ -92,14 +92,14 @@ def _figures(recording: Recording) -> _Alone | None:
             read = rows.sort("seq").unique(along, keep="last", maintain_order=True).sort(along)
             # a table's row 0 is the load; the looks of a probe outside requests are as many as it took
             if read.height > (len(best.x) if best else 0) + (along == "t"):
-                step = int(largest(read.get_column("step").fill_null(1))) or 1
+                step = step_of(read)
                 x, y = (read.get_column(name).cast(pl.Float64).to_numpy() for name in (along, "value"))
                 best = _Alone("request" if along == "request" else "second", gauge, x, y, step)
     if (best is None or len(best.x) < LEAST_FIGURES) and every:
         gauge, rows = max(every, key=lambda one: one[1].height)
         if rows.height > (len(best.x) if best else 0):
             # neither requests nor moments are told: the order in which they stand
-            step = int(largest(rows.get_column("step").fill_null(1))) or 1
+            step = step_of(rows)
             best = _Alone("figure", gauge, np.arange(float(rows.height)), rows.get_column("value").cast(pl.Float64).to_numpy(), step)
     return best
 
