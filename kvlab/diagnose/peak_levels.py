@@ -17,6 +17,7 @@ import polars as pl
 
 from kvlab.events import Allocated, BytesRead, ChunkRan, Evicted, Freed, RequestClosed, SnapshotClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken
 from kvlab.recording import Recording
+from kvlab.recording.readings import PREDICTED
 
 _MOVES = (Allocated, ChunkRan, Freed, RequestClosed, SnapshotClosed, SnapshotOwned, SnapshotTaken)
 _AT_REST = (BytesRead.kind, ChunkRan.kind, Evicted.kind, RequestClosed.kind, SnapshotPlaced.kind)
@@ -81,7 +82,7 @@ def levels(recording: Recording) -> tuple[Level, ...]:
     """Return the highest level of every request that has any event, in the order of their numbers."""
     owners = _Owners(sweeps=recording.manifest.policy.get("lifetimes") == "sweep")
     highest: dict[int, Level] = {}
-    rows = recording.events.filter(pl.col("kind").is_in(_KINDS) & pl.col("source").ne_missing("twin")).select(_COLUMNS)
+    rows = recording.events.filter(pl.col("kind").is_in(_KINDS) & pl.col("source").ne_missing(PREDICTED)).select(_COLUMNS)
     for row in rows.iter_rows(named=True):
         if row["kind"] in _AT_REST:
             now, known = owners.level(row["request"]), highest.get(row["request"])

@@ -13,7 +13,7 @@ import polars as pl
 
 from kvlab.events import FrontierMoved
 from kvlab.recording import Recording
-from kvlab.recording.readings import observed
+from kvlab.recording.readings import PREDICTED, observed
 from kvlab.shape import WHOLE_STATE
 from kvlab.units import GB
 
@@ -35,7 +35,7 @@ def shared_with_live(recording: Recording) -> dict[int, int]:
         return {}
     events = recording.events
     closes = observed(events).filter(pl.col("phase") == "close").select("request", "seq").unique("request", keep="last").sort("seq")
-    moves = events.filter((pl.col("kind") == FrontierMoved.kind) & pl.col("source").ne_missing("twin")).select("seq", "node").sort("seq")
+    moves = events.filter((pl.col("kind") == FrontierMoved.kind) & pl.col("source").ne_missing(PREDICTED)).select("seq", "node").sort("seq")
     spans = recording.spans.filter(pl.col("layer").is_in(WHOLE_STATE)).drop("seq", strict=False)
     placed = closes.join_asof(moves, on="seq").join(spans, on=["node", "request"])
     alive = placed.filter((pl.col("born") <= pl.col("seq")) & (pl.col("died").is_null() | (pl.col("died") > pl.col("seq"))))

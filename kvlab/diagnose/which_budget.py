@@ -18,6 +18,7 @@ from kvlab.diagnose.room import Room, none_listed, room
 from kvlab.events import Evicted
 from kvlab.recording import Recording
 from kvlab.recording.extremes import largest
+from kvlab.recording.readings import PREDICTED
 from kvlab.units import GB, binary
 
 QUESTION = "which_budget"
@@ -49,7 +50,8 @@ def which_budget(recording: Recording) -> Finding:
         "cached_tokens": cached,
         "largest_budget_bytes": _largest(found),
     }
-    swap_grown = _swap_grown(recording)
+    machine = machine_told(recording)
+    swap_grown = machine.swap_grew
     too_large = (plateau is not None and found.total is not None and plateau >= found.total) or (
         found.available is not None and found.held is not None and found.budget_left > found.available
     )
@@ -61,7 +63,7 @@ def which_budget(recording: Recording) -> Finding:
     read = recording.requests.get_column("counted").drop_nulls()
     if not len(read) and found.total is None and found.available is None:
         record = "Record the machine's bytes and what the cache counts: kvlab probe, and the server's log at OLLAMA_DEBUG=2."
-        told = f"Neither what the cache counts nor what the machine has is told in bytes. {machine_told(recording).words()}".strip()
+        told = f"Neither what the cache counts nor what the machine has is told in bytes. {machine.words()}".strip()
         return not_enough_data(QUESTION, told, record)
     if len(read) and int(read[-1]) > found.budget:
         lacks = f"The budget of {binary(found.budget)} does not hold: {binary(int(read[-1]))} are counted; budget_or_leak says why."
@@ -90,8 +92,7 @@ def _most_counted(recording: Recording) -> int | None:
     rows = recording.requests.filter(pl.col("counted").is_not_null()).select("request", "counted")
     if not rows.height:
         return None
-    evicted = recording.events.filter((pl.col("kind") == Evicted.kind) & pl.col("source").ne_missing("twin"))
-    freed = evicted.group_by("request").agg(pl.col("freed").fill_null(0).sum())
+    freed = _evictions(recording).group_by("request").agg(pl.col("freed").fill_null(0).sum())
     both = rows.join(freed, on="request", how="left").select(pl.col("counted") + pl.col("freed").fill_null(0)).to_series()
     return int(largest(both))
 
@@ -100,13 +101,11 @@ def _lost(recording: Recording) -> tuple[int, int, int]:
     """Return tokens that requests lost to eviction at most, tokens that were restored, and how many nodes were evicted."""
     rows = recording.requests
     gone = rows.filter(pl.col("reason") == "evicted")
-    evictions = recording.events.filter((pl.col("kind") == Evicted.kind) & pl.col("source").ne_missing("twin")).height
-    return int(gone.get_column("left").sum() or 0), int(rows.get_column("cached").sum() or 0), evictions
+    return int(gone.get_column("left").sum() or 0), int(rows.get_column("cached").sum() or 0), _evictions(recording).height
 
 
-def _swap_grown(recording: Recording) -> int:
-    swap = recording.observed.filter(pl.col("gauge") == "swap_used").get_column("value").drop_nulls()
-    return int(swap[-1] - swap[0]) if len(swap) > 1 else 0
+def _evictions(recording: Recording) -> pl.DataFrame:
+    return recording.events.filter((pl.col("kind") == Evicted.kind) & pl.col("source").ne_missing(PREDICTED))
 
 
 def _largest(found: Room) -> int | None:
