@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from kvlab.probe.marks import FOREIGN_MARKS, OWN_MARK
 from kvlab.recording import Recording
 
-OWN_MARK, FOREIGN_MARKS, TABLE_OWN, ANSWER_OF = "own_mark", "foreign_marks", "nonce_ok", "answer_of"
+TABLE_OWN, ANSWER_OF = "nonce_ok", "answer_of"
 
 _NO = ("false", "no", "0")
 

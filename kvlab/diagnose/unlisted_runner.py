@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from kvlab.diagnose.finding import Evidence, Finding
 from kvlab.diagnose.looks import Look, looks
-from kvlab.diagnose.unload_seen import SETTLE_S
 from kvlab.events import ProcessSeen
+from kvlab.probe.changes import MUCH, SETTLE_S
 from kvlab.recording import Recording
-from kvlab.units import MIB, binary
-
-MUCH = 256 * MIB
-"""Bytes held from which on a child of the server may hold a model."""
+from kvlab.units import binary
 
 
 def unlisted_runner(recording: Recording, question: str) -> Finding | None:

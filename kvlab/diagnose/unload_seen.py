@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvlab.diagnose.looks import Look, looks
+from kvlab.probe.changes import SETTLE_S
 from kvlab.recording import Recording
 from kvlab.units import MIB
-
-SETTLE_S = 5.0
-"""Seconds after which a reading counts as settled. A footprint was seen to trail a clear by about 4 s (public report ml-explore/mlx#3896)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from kvlab.events import Event, Observed, Warned
 from kvlab.workloads import Request
 from kvlab.workloads.contamination import nonce_in
 
+OWN_MARK, FOREIGN_MARKS = "own_mark", "foreign_marks"
+"""Gauges: whether an answer holds its own mark, and how many of others."""
+
 
 class Marks:
     """The marks of all tasks asked so far."""
@@ -31,8 +34,8 @@ class Marks:
             return []
         foreign = [asker for mark, asker in self._asked.items() if asker != number and re.search(rf"\b{mark}\b", answer)]
         told: list[Event] = [
-            Observed(gauge="own_mark", number=float(own[0] in answer)),
-            Observed(gauge="foreign_marks", number=len(foreign)),
+            Observed(gauge=OWN_MARK, number=float(own[0] in answer)),
+            Observed(gauge=FOREIGN_MARKS, number=len(foreign)),
         ]
         if foreign:
             told.append(Warned(message=f"the answer holds the mark of request {foreign[-1]}"))
