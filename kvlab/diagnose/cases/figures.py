@@ -57,7 +57,7 @@ Judge = Callable[[Any, Seen], Iterator[Row]]
 
 def judge_of(key: str) -> Judge | None:
     """Return what judges `key`; None for words and for what another key is judged by."""
-    return _pinned if PINNED.fullmatch(key) else JUDGES.get(key)
+    return _a_capture("pinned_per_capture_bytes") if PINNED.fullmatch(key) else JUDGES.get(key)
 
 
 def _verdict(wanted: str, seen: Seen) -> Iterator[Row]:
@@ -142,14 +142,12 @@ def _forecast(wanted: list[str], seen: Seen) -> Iterator[Row]:
         yield "forecast_rows", None, wanted, got
 
 
-def _counted_per_capture(wanted: int, seen: Seen) -> Iterator[Row]:
-    if wanted != (got := seen.numbers("who_holds_it").get(PER_CAPTURE)):
-        yield PER_CAPTURE, None, wanted, got
+def _a_capture(name: str) -> Judge:
+    def judged(wanted: int, seen: Seen) -> Iterator[Row]:
+        if wanted != (got := seen.numbers("who_holds_it").get(name)):
+            yield name, None, wanted, got
 
-
-def _pinned(wanted: int, seen: Seen) -> Iterator[Row]:
-    if wanted != (got := seen.numbers("who_holds_it").get("pinned_per_capture_bytes")):
-        yield "pinned_per_capture_bytes", None, wanted, got
+    return judged
 
 
 def _live_tokens(wanted: int, seen: Seen) -> Iterator[Row]:
@@ -167,7 +165,7 @@ JUDGES: dict[str, Judge] = {
     "plateau_gb_decimal": _plateau,
     "plateau_shown_by_ps": _plateau_by_ps,
     "forecast_rows": _forecast,
-    PER_CAPTURE: _counted_per_capture,
+    PER_CAPTURE: _a_capture(PER_CAPTURE),
     "live_capacity_tokens_used": _live_tokens,
 }
 """What judges a key of the run itself."""
