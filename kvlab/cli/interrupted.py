@@ -12,8 +12,13 @@ from pathlib import Path
 def which_folder(args: argparse.Namespace) -> int | None:
     """Return a number for the folder that now stands where the command keeps its recording; a new recording there has another one."""
     folder = _place(args)
+    return folder_number(folder) if folder else None
+
+
+def folder_number(folder: str) -> int | None:
+    """Return a number for what now stands at `folder`; None when nothing does."""
     try:
-        return Path(folder).expanduser().stat().st_ino if folder else None
+        return Path(folder).expanduser().stat().st_ino
     except OSError:
         return None
 

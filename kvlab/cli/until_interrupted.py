@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from kvlab.cli.interrupted import folder_number
 from kvlab.errors import KvlabError
 from kvlab.recording import Recording, load
 
@@ -19,19 +20,12 @@ def until_interrupted(run: Callable[[str], Recording], out: str | None, print_it
     """
     with tempfile.TemporaryDirectory(prefix="kvlab-", ignore_cleanup_errors=True) as folder:
         place = out or str(Path(folder) / "run.kvrec")
-        before = _number(place)
+        before = folder_number(place)
         try:
             return run(place)
         except KeyboardInterrupt:
             # an earlier recording that stands there still is not this run's
-            if _number(place) not in (None, before):
+            if folder_number(place) not in (None, before):
                 with suppress(KvlabError):
                     print_it(load(place))
             raise
-
-
-def _number(place: str) -> int | None:
-    try:
-        return Path(place).expanduser().stat().st_ino
-    except OSError:
-        return None
