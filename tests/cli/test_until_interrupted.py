@@ -13,7 +13,7 @@ import kvlab
 from kvlab.errors import BadValue
 from kvlab.lab.chat_room import require_room_for_chats
 from kvlab.lab.twin import Twin
-from kvlab.workloads import Workload, chat
+from kvlab.workloads import chat
 from tests.cli.conftest import Kvlab
 
 
@@ -103,4 +103,3 @@ def test_an_earlier_recording_is_not_taken_for_an_interrupted_run(kvlab_says: Kv
 
 def test_a_workload_of_ours_with_a_chat_goes_on(kvlab_says: Kvlab) -> None:
     assert kvlab_says("twin", "chat:5").code == 0
-    assert isinstance(chat(2), Workload)
