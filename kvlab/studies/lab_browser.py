@@ -1,4 +1,4 @@
-"""A real JupyterLab in headless Chromium: open a notebook, run it, look at what is drawn.
+"""A real JupyterLab in headless Chromium: open a notebook and run its cells.
 
 `LabServer` keeps its settings, kernels and workspace in its own folder, so a user's set-up is neither read nor changed.
 `LabPage` notes every request that leaves this machine (none can: the browser resolves no names) and every console error.
@@ -19,7 +19,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, WebSocket, sync_playwright
@@ -62,34 +61,10 @@ READY = """async () => {
   return kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
 }"""
 
-RUN = """() => {
-  window.kvlabRan = null;
-  const note = (ok, error) => { window.kvlabRan = {ok, error}; };
-  window.jupyterapp.commands.execute('notebook:run-all-cells').then(ok => note(ok, ''), error => note(false, String(error)));
-}"""
-
 RUN_ONE = """number => {
   window.kvlabRan = null;
   window.jupyterapp.shell.currentWidget.content.activeCellIndex = number;
   window.jupyterapp.commands.execute('notebook:run-cell').then(() => { window.kvlabRan = true; }, () => { window.kvlabRan = false; });
-}"""
-
-# every output that holds a picture: is one drawn, with a size?
-PICTURES = """() => {
-  const found = [];
-  window.jupyterapp.shell.currentWidget.content.widgets.forEach((cell, number) => {
-    if (cell.model.type !== 'code') return;
-    for (let i = 0; i < cell.model.outputs.length; i++) {
-      const types = Object.keys(cell.model.outputs.get(i).data);
-      if (!types.includes('image/png') && !types.includes('image/svg+xml')) continue;
-      const drawn = [...cell.outputArea.widgets[i].node.querySelectorAll('img, canvas, svg')].filter(it => {
-        const box = it.getBoundingClientRect();
-        return box.width > 20 && box.height > 20 && (it.tagName !== 'IMG' || it.naturalWidth > 0);
-      });
-      found.push({cell: number, types, drawn: drawn.map(it => it.tagName.toLowerCase())});
-    }
-  });
-  return found;
 }"""
 
 FAILED = """() => window.jupyterapp.shell.currentWidget.content.widgets.flatMap((cell, number) => {
@@ -206,14 +181,6 @@ class LabPage:
         self.page.locator(".jp-Notebook").wait_for(timeout=within_s * 1000)
         self.page.wait_for_function(READY, timeout=within_s * 1000)
 
-    def run_all(self, within_s: float = 300) -> list[str]:
-        """Run all cells as the menu does; return the errors of cells."""
-        self.page.evaluate(RUN)
-        self.page.wait_for_function("() => window.kvlabRan !== null", timeout=within_s * 1000)
-        ran = self.page.evaluate("() => window.kvlabRan")
-        errors: list[str] = self.page.evaluate(FAILED)
-        return errors if errors or ran["ok"] else [f"JupyterLab did not run all cells: {ran}"]
-
     def run_cells(self, *numbers: int, within_s: float = 120) -> list[str]:
         """Run single cells, from 0, as Ctrl+Enter does; return the errors of cells."""
         for number in numbers:
@@ -221,25 +188,6 @@ class LabPage:
             self.page.wait_for_function("() => window.kvlabRan !== null", timeout=within_s * 1000)
         errors: list[str] = self.page.evaluate(FAILED)
         return errors
-
-    def theme(self, name: str) -> None:
-        """Switch JupyterLab's theme, such as `JupyterLab Dark`, and wait until it is there."""
-        self.page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
-        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
-
-    def pictures(self, within_s: float = 30) -> list[dict[str, Any]]:
-        """Return a row an output that holds a picture ({cell, types, drawn}); waits while one is not drawn yet."""
-        deadline = time.monotonic() + within_s
-        while True:
-            found: list[dict[str, Any]] = self.page.evaluate(PICTURES)
-            if all(it["drawn"] for it in found) or time.monotonic() > deadline:
-                return found
-            # the page's own clock: its events must go on meanwhile
-            self.page.wait_for_timeout(100)
-
-    def cell(self, number: int) -> Any:
-        """Return the locator of the cell `number`, from 0, Markdown cells included."""
-        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
     def _note_request(self, request: Request) -> None:
         if not request.url.startswith((f"http://{HOST}:", f"ws://{HOST}:", "data:", "blob:")):
