@@ -9,6 +9,7 @@ from html import escape
 
 from kvlab.diagnose import Finding, Findings
 from kvlab.diagnose.finding import number_words
+from kvlab.views.text_table import many
 
 CARD = (
     "border-left:4px solid {edge};background:var(--jp-layout-color2,rgba(128,128,128,0.12));border-radius:4px;"
@@ -28,11 +29,15 @@ def cards_html(findings: Findings) -> str:
     return f"<div>{warnings}{cards}{rest}</div>"
 
 
+def known_figures(finding: Finding) -> list[tuple[str, str]]:
+    """Return the names of a finding's figures with their words, without what is not known."""
+    return [(name, number_words(name, value)) for name, value in finding.numbers.items() if value not in (None, "", [])]
+
+
 def _card(finding: Finding, *, unfolded: bool) -> str:
-    known = [(name, number_words(name, value)) for name, value in finding.numbers.items() if value not in (None, "", [])]
+    known = known_figures(finding)
     rows = "".join(f'<tr><td style="text-align:left">{escape(name)}</td><td style="text-align:left">{escape(words)}</td></tr>' for name, words in known)
-    count = f"{len(known)} figure{'' if len(known) == 1 else 's'}"
-    figures = f"<details{' open' if unfolded else ''}><summary>{count}</summary><table>{rows}</table></details>" if known else ""
+    figures = f"<details{' open' if unfolded else ''}><summary>{many(len(known), 'figure')}</summary><table>{rows}</table></details>" if known else ""
     refuted = f'<div style="opacity:0.75">Refuted by: {escape(finding.refuted_by)}</div>' if finding.refuted_by else ""
     return (
         f'<div style="{CARD.format(edge=OPEN if finding.is_open else ANSWERED)}"><b>{escape(finding.question)}: {escape(finding.verdict)}</b> '

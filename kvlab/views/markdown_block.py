@@ -12,11 +12,12 @@ import polars as pl
 
 from kvlab.diagnose import Finding, Findings
 from kvlab.diagnose.checklist import DECISIONS, Checklist
-from kvlab.diagnose.finding import number_words
 from kvlab.diagnose.known import model_of, version_of
 from kvlab.recording import Recording
+from kvlab.recording.fold_requests import SECONDS
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import binary
+from kvlab.views.finding_cards import known_figures
 from kvlab.views.private_words import recorded_words
 from kvlab.views.text_table import many
 
@@ -25,7 +26,6 @@ ROWS = 12
 
 BYTES = ("size", "footprint", "swap_used", "counted", "snapshots", "live", "active", "peak")
 COUNTS = ("request", "tokens", "matched", "cached", "left", "generated")
-SECONDS = ("ttft_s", "prefill_s", "decode_s")
 
 
 def markdown_block(recording: Recording, findings: Findings, checklist: Checklist | None = None) -> str:
@@ -66,8 +66,8 @@ def _versions(recording: Recording) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    known = [(name, number_words(name, value)) for name, value in finding.numbers.items() if value not in (None, "", [])]
-    figures = f"\n\n<details><summary>{len(known)} figures</summary>\n\n{_table(('figure', 'value'), known)}\n\n</details>" if known else ""
+    known = known_figures(finding)
+    figures = f"\n\n<details><summary>{many(len(known), 'figure')}</summary>\n\n{_table(('figure', 'value'), known)}\n\n</details>" if known else ""
     refuted = f" Refuted by: {finding.refuted_by}." if finding.refuted_by else ""
     return f"**{finding.question}: {finding.verdict}** (confidence {finding.confidence}). {recorded_words(finding.summary)}{refuted}{figures}"
 

@@ -11,12 +11,13 @@ from typing import Any
 import polars as pl
 
 from kvlab.diagnose import Finding, Findings
-from kvlab.diagnose.finding import number_words
 from kvlab.policy import Policy, choice_words
 from kvlab.recording import Recording
+from kvlab.recording.fold_requests import SECONDS
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import MIB, binary
 from kvlab.views.card import summary, verdict_words
+from kvlab.views.finding_cards import known_figures
 from kvlab.views.text_table import many
 
 ROWS = 1000
@@ -24,7 +25,6 @@ ROWS = 1000
 
 WORDS = ("label", "reason", "limiting_layer", "stop")
 BYTES = ("counted", "predicted_counted", "snapshots", "live", "unattributed", "pool", "active", "peak")
-SECONDS = ("ttft_s", "prefill_s", "decode_s")
 COLUMNS = ("request", "label", "tokens", "matched", "cached", "left", "evaluated", "reason", "limiting_layer", "generated", "stop", "nodes", *BYTES, *SECONDS)
 
 
@@ -47,8 +47,8 @@ def findings_part(findings: Findings | None) -> str:
 
 
 def _finding(finding: Finding, *, unfolded: bool) -> str:
-    known = [(name, number_words(name, value)) for name, value in finding.numbers.items() if value not in (None, "")]
-    numbers = f"<details{' open' if unfolded else ''}><summary>Its {len(known)} figures</summary>{definitions(known)}</details>" if known else ""
+    known = known_figures(finding)
+    numbers = f"<details{' open' if unfolded else ''}><summary>Its {many(len(known), 'figure')}</summary>{definitions(known)}</details>" if known else ""
     quiet = ' class="open"' if finding.verdict == "not_enough_data" else ""
     refuted = f'<p class="quiet">Refuted by: {escape(finding.refuted_by)}</p>' if finding.refuted_by else ""
     return (
