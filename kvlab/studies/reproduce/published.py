@@ -17,6 +17,9 @@ FOLDER = "published"
 VERDICTS = ("exact", "within", "unexplained")
 """The verdicts, the best first."""
 
+TRIED = "Tried: "
+"""In the note of an unexplained figure: after it stands what was tried."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -36,7 +39,7 @@ class Figure:
         tolerance: How far ours may be, in the unit; None where nothing but the printed figure will do.
         tolerance_percent: The same as a share, where it was given so.
         reason: Why that far.
-        note: What else has to be said, such as what was tried.
+        note: What else has to be said; of an unexplained figure what was tried, after `TRIED`.
     """
 
     id: str
@@ -122,7 +125,7 @@ def _figure(held: dict[str, Any]) -> Figure:
         rest["tolerance"] = abs(high) * rest["tolerance_percent"] / 100
     made = Figure(low=float(low), high=float(high), **rest)
     has_tolerance = made.tolerance is not None and bool(made.reason)
-    says_what_was_tried = made.expected != "unexplained" or "ried" in made.note
+    says_what_was_tried = made.expected != "unexplained" or TRIED in made.note
     if not made.compared or made.expected not in VERDICTS or has_tolerance != (made.expected == "within") or not says_what_was_tried:
         msg = f"figure {made.id}: it says what it is compared with; within a tolerance, that and its reason; unexplained, what was tried"
         raise ValueError(msg)

@@ -9,6 +9,7 @@ import pytest
 from kvlab import shipped
 from kvlab.studies.reproduce import MAKERS, Reproduction, reproduce
 from kvlab.studies.reproduce.cold_ladder import REMEDIES, WHY
+from kvlab.studies.reproduce.published import TRIED
 from kvlab.studies.reproduce.row import Row
 from tests.house.tree import ROOT
 
@@ -154,8 +155,8 @@ def test_ours_lies_where_it_has_to(rows: dict[tuple[str, str], Row], name: str, 
 def test_what_is_unexplained_says_so_and_what_was_tried(rows: dict[tuple[str, str], Row], name: str, figure: str) -> None:
     row = rows[name, figure]
     assert (row.verdict, row.figure.low) == ("unexplained", UNEXPLAINED[name][figure])
-    assert "ried: " in row.figure.note
-    assert len(row.figure.note.split("ried: ")[1]) > 20
+    assert TRIED in row.figure.note
+    assert len(row.figure.note.split(TRIED)[1]) > 20
     assert row.agrees
 
 
