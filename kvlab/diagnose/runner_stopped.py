@@ -36,7 +36,7 @@ def runner_stopped(recording: Recording) -> RunnerStopped | None:
             found = None
             if kind != RequestBegan.kind:
                 alive.add(port)
-        elif state in END and (pid, port) not in ended:
+        elif state in END:
             ended.add((pid, port))
             # a stop names the process, a start its port: they are told apart by their number only
             if len(ended) >= len(alive):

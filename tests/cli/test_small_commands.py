@@ -187,3 +187,10 @@ def test_several_experiments_are_reproduced_in_the_order_named_and_each_once(kvl
     said = kvlab_says("reproduce", "A1", "Z9")
     assert said.code == 2
     assert "Z9" in said.err
+
+
+def test_a_soak_of_too_few_operations_gives_no_verdict(kvlab_says: Kvlab) -> None:
+    said = kvlab_says("soak", "--ops", "5")
+    assert said.code == 2
+    assert "5 operations are too few" in said.err
+    assert said.out == ""

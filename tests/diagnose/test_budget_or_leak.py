@@ -9,6 +9,7 @@ import pytest
 import kvlab
 from kvlab import workloads
 from kvlab.diagnose import budget_or_leak
+from kvlab.diagnose.budget_or_leak import MOST_TOLD, until_full
 from kvlab.recording import Recording
 from kvlab.units import GIB, MIB
 
@@ -74,6 +75,12 @@ def test_a_budget_that_the_last_request_filled_has_no_plateau_yet(recording: Mak
     assert finding.verdict == "budget_filling"
     assert finding.numbers["requests_until_full"] == 1
     assert "at about request 5, 1 such request from now" in finding.summary
+
+
+def test_a_forecast_beyond_all_use_is_no_number() -> None:
+    assert "request 1,000,003, 1,000,000 such requests" in until_full(MOST_TOLD, 3)
+    assert until_full(MOST_TOLD + 1, 3) == "It is not full within 1,000,000 more such requests. "
+    assert until_full(None, 3) == ""
 
 
 def test_a_live_buffer_that_grows_in_a_step_and_then_stays_is_no_growth(recording: Make) -> None:

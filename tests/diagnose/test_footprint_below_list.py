@@ -5,7 +5,7 @@ from __future__ import annotations
 import kvlab
 from kvlab.diagnose.parts import parts
 from kvlab.diagnose.who_holds_it import who_holds_it
-from kvlab.events import Observed, RequestBegan, RequestClosed
+from kvlab.events import BytesRead, Event, Loaded, Observed, RequestBegan, RequestClosed
 from kvlab.units import GIB, MIB
 from tests.diagnose.outside.seen import recording_of
 
@@ -28,3 +28,15 @@ def test_a_heap_above_it() -> None:
     found = who_holds_it(of(20 * GIB, 22 * GIB))
     assert found.verdict == "adds_up"
     assert found.numbers["heap_bytes"] == 2 * GIB
+
+
+def test_what_others_hold_in_the_same_process_is_no_heap() -> None:
+    read = BytesRead(phase="close", weights=4 * GIB, live=0, counted=0, snapshots=0, active=4 * GIB, pool=GIB)
+    events: tuple[Event, ...] = (
+        Loaded(weights=4 * GIB, outside=3 * GIB),
+        RequestBegan(),
+        read,
+        Observed(gauge="footprint", observed=10 * GIB),
+        RequestClosed(),
+    )
+    assert parts(recording_of((0.0, 1, event) for event in events)).bytes["heap"] == (10 - 4 - 1 - 3) * GIB

@@ -81,6 +81,8 @@ def test_one_layer_grows_and_attends_at_a_time() -> None:
     assert growth(HYBRID.groups[0], 2048) == 0
     assert scores(16, 2048, 131072) == 8 * GIB
     assert prefill_transient(HYBRID, Policy(), 4096) == 4096 * KV // 4
+    # a buffer grows by its own step
+    assert prefill_transient(Shape("kv", (LayerGroup("kv", (0,), bytes_per_token=KV, growth_step=512),)), Policy(), 200) == 512 * KV
     assert prefill_transient(HYBRID, Policy(), 4096, heads=8) == 8 * 2048 * 4096 * 2
 
 

@@ -59,6 +59,13 @@ def test_a_foreign_mark_that_a_probe_saw() -> None:
     assert (found.verdict, found.numbers["first_wrong_request"]) == ("wrong_state_restored", 2)
 
 
+def test_whose_an_answer_is_counts_only_beside_a_mark_that_is_missing() -> None:
+    for own, verdict in (("true", "not_enough_data"), ("false", "wrong_state_restored")):
+        told = (Observed(gauge="nonce_ok", words=own), Observed(gauge="answer_of", words="D08"))
+        events: tuple[Event, ...] = (RequestBegan(label="D07"), *told, RequestClosed())
+        assert is_the_answer_right(recording_of((0.0, 1, event) for event in events)).verdict == verdict
+
+
 def test_swap_of_a_machine_that_has_little_free() -> None:
     found = why_slow(sample("system_trace.log"))
     assert (found.verdict, found.confidence) == ("swap", "low")
@@ -107,7 +114,8 @@ def test_a_log_whose_budget_was_not_reached() -> None:
 def test_a_cancel_in_the_log_is_seen() -> None:
     found = what_survived_a_cancel(sample("mlxrunner.log"))
     assert found.verdict == "not_enough_data"
-    assert "Request 2 was cancelled" in found.summary
+    # it was cancelled before its first token: not in its reply
+    assert "Request 2 was cancelled; how far its prompt" in found.summary
 
 
 def test_a_runner_that_was_stopped_has_no_forecast() -> None:
@@ -120,6 +128,14 @@ def test_one_of_two_runners_stopped_leaves_the_forecast_of_the_other() -> None:
     events = [RunnerChanged(state="ready", port=1), RunnerChanged(state="ready", port=2), RunnerChanged(state="stopping", port=1)]
     read: list[Event] = [*events, Observed(gauge="size", observed=GIB)]
     assert what_will_unload_give_back(recording_of((0.0, 0, event) for event in read)).numbers["is_forecast"] == "yes"
+
+
+def test_a_runner_that_is_told_to_stop_and_to_be_unloaded_is_one() -> None:
+    events: list[Event] = [RunnerChanged(state="ready", port=1), RunnerChanged(state="ready", port=2)]
+    events += [RunnerChanged(state=state, pid=4, port=1) for state in ("stopping", "unloaded")]
+    assert (
+        what_will_unload_give_back(recording_of((0.0, 0, event) for event in [*events, Observed(gauge="size", observed=GIB)])).numbers["is_forecast"] == "yes"
+    )
 
 
 def test_what_is_still_to_come_is_a_condition_where_the_budget_was_not_read() -> None:

@@ -73,6 +73,15 @@ def test_a_runner_that_goes_with_one_of_two_models_is_not_replaced(probe: Probe,
     assert states(probe.watch(8, every=2)) == ["answering", "unlisted", "process_gone"]
 
 
+def test_a_runner_whose_model_is_unlisted_later_is_not_replaced(probe: Probe, world: World, clock: JumpingClock) -> None:
+    clock.after(3, lambda: setattr(world, "runner", None))
+    clock.after(5, world.gone)
+    clock.after(7, world.load)
+    found = states(probe.watch(10, every=2))
+    assert {"process_gone", "unlisted"} <= set(found)
+    assert "replaced" not in found
+
+
 def test_a_second_models_runner_replaces_nothing(probe: Probe, world: World, clock: JumpingClock) -> None:
     clock.after(3, world.gone)
     clock.after(5, world.load)

@@ -10,7 +10,8 @@ import pytest
 import kvlab
 from kvlab.diagnose.finding import Finding
 from kvlab.diagnose.outside import Seen, Told, from_outside, judged
-from kvlab.diagnose.outside.lives import begins_anew
+from kvlab.diagnose.outside.lives import begins_anew, with_no_match_near
+from kvlab.diagnose.outside.plateau import plateau_since
 from kvlab.diagnose.reported import reported_bytes
 from kvlab.events import Event, Matched, Observed, RequestBegan, RequestClosed
 from kvlab.lab.shapes import read_shape
@@ -71,7 +72,9 @@ def test_growth_in_whole_gb_that_stops_is_still_a_budget(rate: int) -> None:
 
 def test_one_step_of_a_coarse_print_decides_nothing() -> None:
     assert from_outside(whole_gb([LOADED] * 30 + [LOADED + GB] * 30)).verdict == "not_enough_data"
-    assert from_outside(whole_gb([LOADED] * 30)).verdict == "no_growth"
+    found = from_outside(whole_gb([LOADED] * 30))
+    # a step of 1 GB hides up to 1 GB of growth
+    assert (found.verdict, found.confidence) == ("no_growth", "low")
 
 
 def test_where_a_life_begins() -> None:
@@ -79,6 +82,20 @@ def test_where_a_life_begins() -> None:
     # what eviction takes is a part of what has grown, and noise is none
     assert begins_anew(np.array([19.0, 27, 25, 27, 25]) * GB, GB) == []
     assert begins_anew(np.array([19.0, 20, 19, 20, 19]) * GB, GB) == []
+
+
+def test_a_fall_after_which_something_matched_is_no_new_life() -> None:
+    matched = np.array([0.0, 50, 60, 0, 50, 60, 70])
+    # at its own request, or at the one before when the figure is late
+    assert with_no_match_near([3, 4, 5, 6], matched) == [3, 4]
+
+
+def test_figures_of_one_level_that_rise_steadily_are_no_plateau() -> None:
+    grown = np.arange(10.0) * 500 * MIB
+    x = np.arange(30.0)
+    # 80 MiB in 20 requests, which is within what figures of one level differ by
+    assert plateau_since(x, np.concatenate([grown, grown[-1] + 4 * MIB * np.arange(1.0, 21)]), 1) == 29
+    assert plateau_since(x, np.concatenate([grown, grown[-1] + 4 * MIB * (np.arange(1.0, 21) % 2)]), 1) < 20
 
 
 def told_in_whole_gb(leak: float, unload_after: int) -> Recording:
