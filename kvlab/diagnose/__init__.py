@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kvlab.diagnose.budget_or_leak import budget_or_leak
+from kvlab.diagnose.budget_or_leak import BOUNDED, budget_or_leak
 from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
 from kvlab.diagnose.finding import Evidence, Finding
 from kvlab.diagnose.findings import Findings
@@ -77,8 +77,8 @@ def diagnose(
         recording = with_shape(recording, shape)
     if policy is not None:
         recording = with_policy(recording, policy)
-    growth = _growth(recording)
     held = who_holds_it(recording)
+    growth = _agreeing(_growth(recording), held)
     found = [
         growth,
         why_not_reused(recording),
@@ -108,6 +108,13 @@ def _growth(recording: Recording) -> Finding:
 
     inside = budget_or_leak(recording)
     return from_outside(recording) if inside.verdict == "not_enough_data" and recording.manifest.source not in OWN else inside
+
+
+def _agreeing(growth: Finding, held: Finding) -> Finding:
+    """Return the answer on growth: a leak where an owner holds more and more, which totals without a simulation do not show."""
+    if held.verdict != "leak" or growth.verdict not in BOUNDED:
+        return growth
+    return replace(held, question=growth.question, numbers=growth.numbers | held.numbers)
 
 
 class _Asked(ModuleType):

@@ -5,7 +5,9 @@ From the tables alone. Bytes are those read at each request's close. In this ord
 - `leak`: unexplained bytes grow beyond what the allocator rounds up. Unexplained = observed - those of the twin of the same requests;
   of what snapshots retain above what they count, a share (`ROUNDING`, times counted) is taken for rounding. A Theil-Sen slope of the rest,
   over all requests or over the later half, has a 95 % interval wholly above `LEAST_SLOPE` (0 for a run of the twin, which is exact).
-- `over_budget_by_design`: what the budget sees is above it at the end, and grows over the requests that are above it.
+- `over_budget_by_design`: what the budget sees is above it at the end, and grows over the requests that are above it, or stays there as the rules let it:
+  the simulation of the same requests is above it too.
+- `unexplained`: it is above the budget at the end and stays there, and no rules that are known say why.
 - `budget`: the budget is full (filling.py says at which request). From there on the bytes saw-tooth: what is evicted makes room for a branch, so
   the plateau is told as its highest close, which is what weights + live + budget predicts, and its lowest.
 - `budget_filling`: what the budget sees grows, and is not full yet.
@@ -18,6 +20,7 @@ import numpy as np
 
 from kvlab.diagnose.filling import Filling, filling
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_enough_data
+from kvlab.diagnose.known import OWN
 from kvlab.diagnose.series import Series, series
 from kvlab.diagnose.trend import NONE, Slope, Values, theil_sen
 from kvlab.recording import Recording
@@ -26,6 +29,9 @@ from kvlab.units import KIB, binary
 QUESTION = "budget_or_leak"
 LEAST_REQUESTS = 3
 """Fewer requests have no trend."""
+
+BOUNDED = ("budget", "budget_filling", "no_growth")
+"""Verdicts that say that growth ends, at the budget at the latest."""
 
 LEAST_SLOPE = 4 * KIB
 """Unexplained bytes per request that a real run may gain: small objects that no owner names."""
@@ -52,7 +58,10 @@ def budget_or_leak(recording: Recording) -> Finding:
     fill = filling(data)
     beyond = None if data.unexplained is None else beyond_rounding(recording, data, data.unexplained)
     unexplained = _leaking(data, beyond)
-    verdict = verdict_of(data, fill, unexplained)
+    # without a simulation the rules are known only of a run of our own: they are what ran
+    predicted = data.predicted_counted
+    explained = recording.manifest.source in OWN if predicted is None else bool(predicted[-1] > data.budget[-1])
+    verdict = verdict_of(data, fill, unexplained, explained=explained)
     numbers = _numbers(recording, data, fill, beyond, unexplained)
     return Finding(
         question=QUESTION,
@@ -99,19 +108,31 @@ def _leaking(data: Series, values: Values | None) -> tuple[Slope, bool]:
     return (leaking[0], True) if leaking else (slopes[0] if slopes else NONE, False)
 
 
-def verdict_of(data: Series, fill: Filling, unexplained: tuple[Slope, bool]) -> str:
-    """Return the verdict word; `unexplained` is the slope of unexplained bytes and whether it is a leak's."""
+def verdict_of(data: Series, fill: Filling, unexplained: tuple[Slope, bool], *, explained: bool) -> str:
+    """Return the verdict word.
+
+    Args:
+        data: The bytes, request by request.
+        fill: How the budget filled.
+        unexplained: The slope of unexplained bytes and whether it is a leak's.
+        explained: The rules are known to hold as much as was counted at the end.
+    """
     if unexplained[1]:
         return "leak"
     seen = data.seen_by_budget
-    above = np.flatnonzero(seen > data.budget)
-    if len(above) and seen[-1] > data.budget[-1]:
-        slope = theil_sen(data.request[above], seen[above])
-        if slope.value > 0 and (len(above) < LEAST_REQUESTS or slope.low > 0):
-            return "over_budget_by_design"
+    if seen[-1] > data.budget[-1]:
+        return "over_budget_by_design" if explained or growth_above(data) else "unexplained"
     if fill.reached is not None:
         return "budget"
     return "budget_filling" if fill.grows else "no_growth"
+
+
+def growth_above(data: Series) -> int:
+    """Return by how much what the budget sees grows above it, in bytes per request; 0 when it stays."""
+    seen = data.seen_by_budget
+    above = np.flatnonzero(seen > data.budget)
+    slope = theil_sen(data.request[above], seen[above])
+    return round(slope.value) if slope.value > 0 and (len(above) < LEAST_REQUESTS or slope.low > 0) else 0
 
 
 def _numbers(recording: Recording, data: Series, fill: Filling, beyond: Values | None, unexplained: tuple[Slope, bool]) -> dict[str, Number]:
@@ -126,6 +147,7 @@ def _numbers(recording: Recording, data: Series, fill: Filling, beyond: Values |
         "growth_bytes_per_request": round(fill.growth.value),
         "largest_counted_bytes": round(seen.max()),
         "over_budget_bytes": round(max(0.0, seen[-1] - budget[-1])),
+        "growth_above_budget_bytes_per_request": growth_above(data),
         "evicting_requests": len(data.evicted_in),
         "live_bytes": round(data.live[-1]),
         "live_growth_bytes": round(data.live[-1] - data.live[0]),
@@ -190,11 +212,19 @@ def _leak(numbers: dict[str, Number]) -> str:
     return f"{growth_words('Unexplained', total, beyond, slope, round(requests))}: more than a lawful cache holds after the same requests."
 
 
-def _over(numbers: dict[str, Number]) -> str:
+def _above(numbers: dict[str, Number]) -> str:
     return (
         f"The budget counts {_bytes(numbers, 'counted_bytes')}, {_bytes(numbers, 'over_budget_bytes')} above the {_bytes(numbers, 'budget_bytes')} it allows, "
-        "and this grows: the policy protects what it would have to evict, as rules do that exempt the active path. " + _unexplained_words(numbers)
+        f"and this {'grows' if numbers['growth_above_budget_bytes_per_request'] else 'stays'}: "
     )
+
+
+def _over(numbers: dict[str, Number]) -> str:
+    return f"{_above(numbers)}the policy protects what it would have to evict, as rules do that exempt the active path. {_unexplained_words(numbers)}"
+
+
+def _unexplained(numbers: dict[str, Number]) -> str:
+    return f"{_above(numbers)}the rules of its policy would have evicted it. {_unexplained_words(numbers)}"
 
 
 def _budget(numbers: dict[str, Number]) -> str:
@@ -233,11 +263,19 @@ def _none(numbers: dict[str, Number]) -> str:
     return f"After {numbers['requests']} requests {_bytes(numbers, 'counted_bytes')} are counted and no longer grow. {live}" + _unexplained_words(numbers)
 
 
-_SUMMARIES = {"leak": _leak, "over_budget_by_design": _over, "budget": _budget, "budget_filling": _filling, "no_growth": _none}
+_SUMMARIES = {
+    "leak": _leak,
+    "over_budget_by_design": _over,
+    "unexplained": _unexplained,
+    "budget": _budget,
+    "budget_filling": _filling,
+    "no_growth": _none,
+}
 
 REFUTED_BY = {
     "leak": "the same requests under the same policy, longer, with unexplained bytes that stay where they are",
     "over_budget_by_design": "what the budget counts falling back to the budget during further requests of the same kind",
+    "unexplained": "rules of the server, or a simulation of the same requests, that hold as much above the budget",
     "budget": "further unrelated requests that lift the active bytes past the predicted plateau, or a smaller budget that does not lower the plateau",
     "budget_filling": "growth that goes on past the predicted plateau",
     "no_growth": "counted or unexplained bytes that rise during further requests of the same kind",

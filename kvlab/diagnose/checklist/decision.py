@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kvlab.diagnose.budget_or_leak import BOUNDED
 from kvlab.diagnose.findings import Findings
 
 DECISIONS = {
@@ -18,7 +19,6 @@ DECISIONS = {
 """Every decision in words."""
 
 GROWS = ("leak", "heap_growth")
-BOUNDED = ("budget", "budget_filling", "no_growth")
 NEEDED = ("keep_alive", "read_together", "by_requests", "unload_answered", "old_process_gone", "loaded_again")
 """Items without which nothing says that the machine is safe to stay on."""
 

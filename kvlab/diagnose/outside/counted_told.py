@@ -1,6 +1,7 @@
 """The verdict on counted bytes that a log's trie dumps or a table tell, request by request, under the budget of the server's rules.
 
-What the cache counts is known here, what it holds beside that is not: a leak beside the count cannot be seen.
+What the cache counts is known here, what it holds beside that is not: a leak beside the count cannot be seen. What stays above the budget is
+by design when a simulation of the same requests is above it too, or when under rules that exempt the active path the requests repeated it.
 A table of two arms (before and after a change) is judged arm by arm, and the graver verdict is the finding's.
 """
 
@@ -9,16 +10,21 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from kvlab.diagnose.budget_or_leak import LEAST_REQUESTS, QUESTION, REFUTED_BY, until_full, verdict_of
+from kvlab.diagnose.budget_or_leak import LEAST_REQUESTS, QUESTION, REFUTED_BY, growth_above, until_full, verdict_of
 from kvlab.diagnose.filling import filling
 from kvlab.diagnose.finding import Evidence, Finding, Number
-from kvlab.diagnose.known import policy_of, policy_told
+from kvlab.diagnose.known import policy_of, policy_told, shape_of
+from kvlab.diagnose.outside.requests_told import counts_of
+from kvlab.diagnose.outside.told_twin import told_twin
 from kvlab.diagnose.series import Series, evicted_in
 from kvlab.diagnose.trend import NONE, Values
 from kvlab.recording import Recording
 from kvlab.units import binary
 
-GRAVEST = ("over_budget_by_design", "budget", "budget_filling", "no_growth")
+NEAR = 0.1
+"""The share by which a simulation of requests of which only the counts are known may be below what was counted."""
+
+GRAVEST = ("unexplained", "over_budget_by_design", "budget", "budget_filling", "no_growth")
 
 
 def counted_told(recording: Recording) -> Finding | None:
@@ -40,7 +46,7 @@ def _judged(recording: Recording, arm: str, rows: pl.DataFrame) -> Finding:
     budget = policy_of(recording).budget_bytes
     data = _series(recording, rows, budget)
     fill = filling(data)
-    verdict = verdict_of(data, fill, (NONE, False))
+    verdict = verdict_of(data, fill, (NONE, False), explained=_rules_explain(recording, data))
     counted = data.counted
     left = None if fill.reached is not None else fill.requests_until_full(max(0.0, float(budget - counted[-1])))
     numbers: dict[str, Number] = {
@@ -52,6 +58,7 @@ def _judged(recording: Recording, arm: str, rows: pl.DataFrame) -> Finding:
         "largest_counted_bytes": round(float(counted.max())),
         "over_budget_bytes": round(max(0.0, float(counted[-1]) - budget)),
         "growth_bytes_per_request": round(fill.growth.value),
+        "growth_above_budget_bytes_per_request": growth_above(data),
         "evicting_requests": len(data.evicted_in),
         "requests_until_full": left,
         "unexplained_slope_bytes_per_request": None,
@@ -66,6 +73,20 @@ def _judged(recording: Recording, arm: str, rows: pl.DataFrame) -> Finding:
         evidence=(Evidence("requests", tuple(rows.gather(places).rename({"value": "counted"}).to_dicts())),),
         refuted_by=REFUTED_BY[verdict],
     )
+
+
+def _rules_explain(recording: Recording, data: Series) -> bool:
+    """Return whether the rules let a cache count as much above the budget after these requests, without growing."""
+    if data.counted[-1] <= data.budget[-1]:
+        return False
+    shape, policy, told = shape_of(recording), policy_told(recording), counts_of(recording)
+    if shape is not None and policy is not None and told:
+        simulated = told_twin(told, shape, policy).finding.numbers.get("counted_bytes")
+        return isinstance(simulated, int) and simulated > (1 - NEAR) * data.counted[-1]
+    rose = np.flatnonzero(np.diff(data.counted) > 0)
+    stays = data.request[rose[-1] + 2 if len(rose) else 1 :].astype(int)
+    repeated = recording.requests.filter(pl.col("request").is_in(stays) & (pl.col("tokens") - pl.col("matched") <= 1))
+    return policy is not None and policy.protect == "active_path" and repeated.height == len(stays) > 0
 
 
 def _series(recording: Recording, rows: pl.DataFrame, budget: int) -> Series:
@@ -91,13 +112,18 @@ def _series(recording: Recording, rows: pl.DataFrame, budget: int) -> Series:
 
 def _words(numbers: dict[str, Number]) -> dict[str, str]:
     words = {name: binary(value) if "bytes" in name and isinstance(value, int | float) else str(value) for name, value in numbers.items()}
-    return words | {"until_full": f" {until_full(numbers['requests_until_full'], int(str(numbers['last_request'])))}".rstrip()}
+    goes = "and this grows" if numbers["growth_above_budget_bytes_per_request"] else "and stays there"
+    return words | {"goes": goes, "until_full": f" {until_full(numbers['requests_until_full'], int(str(numbers['last_request'])))}".rstrip()}
 
 
 _WORDS = {
     "over_budget_by_design": (
-        "the cache counts {counted_bytes}, {over_budget_bytes} above its budget of {budget_bytes}, and this grows. Rules that exempt the active path from "
+        "the cache counts {counted_bytes}, {over_budget_bytes} above its budget of {budget_bytes}, {goes}. Rules that exempt the active path from "
         "eviction (protect=active_path, Ollama up to 0.34) do that in one long conversation: every turn stores whole states that nothing may evict."
+    ),
+    "unexplained": (
+        "the cache counts {counted_bytes}, {over_budget_bytes} above its budget of {budget_bytes}, {goes}: no rules that are known explain that. "
+        "Name the server's release (--policy) and the model's config.json (--shape), and a simulation of the same requests says what they hold."
     ),
     "budget": "what the cache counts stops at the budget: {counted_bytes} of {budget_bytes}.",
     "budget_filling": "the cache counts {counted_bytes} of a budget of {budget_bytes}, {growth_bytes_per_request} more per request.{until_full}",

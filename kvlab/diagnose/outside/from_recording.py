@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kvlab.diagnose.budget_or_leak import BOUNDED
 from kvlab.diagnose.finding import Finding, not_enough_data
 from kvlab.diagnose.known import model_of, policy_told, shape_of
 from kvlab.diagnose.outside.counted_told import counted_told
@@ -20,6 +21,9 @@ from kvlab.diagnose.outside.series_seen import Seen, series_seen
 from kvlab.diagnose.outside.size_alone import size_alone
 from kvlab.recording import Recording
 
+COUNTED = ("counted_bytes", "largest_counted_bytes", "over_budget_bytes")
+"""Figures that the cache itself counts: where they were read, a simulation's do not stand for them."""
+
 
 def from_outside(recording: Recording) -> Finding:
     """Judge what a recording tells from outside; when nothing can be judged, say what the rules would make of it and what to record."""
@@ -27,9 +31,9 @@ def from_outside(recording: Recording) -> Finding:
     if heap is not None:
         return heap
     beside = _beside_twin(recording)
-    if beside is not None and not beside.is_open:
-        return beside
     counted = counted_told(recording)
+    if beside is not None and not beside.is_open and (counted is None or counted.verdict != "unexplained" or beside.verdict not in BOUNDED):
+        return beside if counted is None else replace(beside, numbers=beside.numbers | {name: counted.numbers[name] for name in COUNTED})
     if counted is not None:
         return counted
     if beside is not None:

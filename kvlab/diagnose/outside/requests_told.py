@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import polars as pl
+
+from kvlab.recording import Recording
 from kvlab.workloads.request import Request
 from kvlab.workloads.streams import Fresh
 
@@ -19,6 +22,9 @@ MOST_KEPT = 512
 
 MOST_REQUESTS = 600
 """Requests that a twin runs: the last ones of a longer series, as what growth there is shows in them."""
+
+MOST_COUNTED = 400
+"""Requests of a log whose figures are not in a series that the twin runs; of a longer one the last ones."""
 
 MOST_TOKENS = 30_000_000
 """Tokens of all of them together; a log's figures may be anything."""
@@ -50,6 +56,13 @@ def how_many_run(told: Sequence[Told], most: int = MOST_REQUESTS) -> int:
             break
         count += 1
     return count
+
+
+def counts_of(recording: Recording) -> tuple[Told, ...]:
+    """Return the counts of a recording's last requests, as many as a twin runs."""
+    rows = recording.requests.filter(pl.col("tokens").is_not_null() & pl.col("matched").is_not_null()).tail(MOST_COUNTED)
+    told = tuple(Told(tokens, matched, generated or 0) for tokens, matched, generated in rows.select("tokens", "matched", "generated").iter_rows())
+    return told[len(told) - how_many_run(told) :]
 
 
 def requests_of(told: Sequence[Told], look_ahead: int = 0) -> Iterator[Request]:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-import polars as pl
-
 from kvlab.diagnose.budget_or_leak import budget_or_leak
 from kvlab.diagnose.finding import Finding, Number
 from kvlab.diagnose.known import policy_of, policy_told, shape_of
-from kvlab.diagnose.outside.requests_told import Told, how_many_run
+from kvlab.diagnose.outside.requests_told import Told, counts_of
 from kvlab.diagnose.outside.told_twin import told_twin
 from kvlab.lab.twin import Twin, lawful
 from kvlab.policy import Policy
@@ -29,24 +27,15 @@ TURNS = 40
 
 MOST_TURNS = 160
 
-MOST_TOLD = 400
-"""Requests of a log that the twin runs; of a longer one the last ones."""
-
 
 def rules_say(recording: Recording, thin: Finding) -> Finding:
     """Return the finding with what the rules say of the model, when its shape is known."""
     shape = shape_of(recording)
     if shape is None:
         return thin
-    told = _told(recording)
+    told = counts_of(recording)
     numbers, words = _of_requests(told, shape, policy_of(recording)) if told else _of_conversation(shape, policy_told(recording))
     return replace(thin, numbers=thin.numbers | numbers, summary=f"{thin.summary} {words}")
-
-
-def _told(recording: Recording) -> tuple[Told, ...]:
-    rows = recording.requests.filter(pl.col("tokens").is_not_null() & pl.col("matched").is_not_null()).tail(MOST_TOLD)
-    told = tuple(Told(tokens, matched, generated or 0) for tokens, matched, generated in rows.select("tokens", "matched", "generated").iter_rows())
-    return told[len(told) - how_many_run(told) :]
 
 
 def _of_requests(told: tuple[Told, ...], shape: Shape, policy: Policy) -> tuple[dict[str, Number], str]:
