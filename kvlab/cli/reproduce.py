@@ -1,4 +1,4 @@
-"""`kvlab reproduce`: published experiments and tables, made again and held against what was published."""
+"""`kvlab reproduce`: published experiments and tables, made again and held against what was published; the score is of predicted figures alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kvlab.errors import BadValue
 
 NAME = "reproduce"
 ABOUT = (
-    "make published experiments again: published, ours, difference, verdict, a row a figure (seconds); "
+    "make published experiments again, a row a figure: published, ours, difference, verdict, what it proves (seconds); "
     "`conformance` asks the caches of every mlx-lm architecture (under 5 minutes)"
 )
 EXAMPLE = """kvlab reproduce

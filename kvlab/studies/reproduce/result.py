@@ -1,4 +1,4 @@
-"""What `kvlab reproduce` hands back: rows, tables beside them, and the count of verdicts; as text and as JSON."""
+"""What `kvlab reproduce` hands back: rows, tables beside them, and the score; as text and as JSON."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvlab.studies.reproduce.published import VERDICTS, Published
+from kvlab.studies.reproduce.published import BY_CONSTRUCTION, FITTED, GIVEN, PREDICTED, VERDICTS, Published
 from kvlab.studies.reproduce.row import Row, judge
+from kvlab.studies.reproduce.score import AGAIN, Score
 from kvlab.views import text_table
 
 WIDTH = 150
+COLUMNS = ("figure", "published", "ours", "of ours", "difference", "verdict", "proof")
 WORDS = ("meaning", "why")
 """Columns of tables beside the rows that hold sentences."""
 
@@ -68,36 +70,46 @@ class Reproduction:
         """Whether every row that is expected to be exact or within is."""
         return all(row.agrees for row in self.rows)
 
+    @property
+    def score(self) -> Score:
+        """What the rows prove."""
+        return Score(self.rows)
+
     def counts(self) -> dict[str, int]:
-        """Return how many rows have each verdict."""
+        """Return how many rows have each verdict, whatever they prove."""
         return {verdict: sum(row.verdict == verdict for row in self.rows) for verdict in VERDICTS}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return rows, tables and counts as JSON holds them."""
+        """Return rows, tables, the score and the count of all verdicts as JSON holds them."""
         asides = [
             {"experiment": part.published.name, "title": one.title, "rows": [dict(zip(one.columns, row, strict=True)) for row in one.rows]}
             for part in self.parts
             for one in part.asides
         ]
-        return {"rows": [row.to_dict() for row in self.rows], "tables": asides, "verdicts": self.counts(), "agrees": self.agrees}
+        rows = [row.to_dict() for row in self.rows]
+        return {"rows": rows, "tables": asides, "score": self.score.to_dict(), "verdicts": self.counts(), "agrees": self.agrees}
 
     def __str__(self) -> str:
-        return "\n\n".join([*(_part_text(part) for part in self.parts), self._last_line()])
+        return "\n\n".join([*(_part_text(part) for part in self.parts), self.score.text(WIDTH), self._last_line()])
 
     def _last_line(self) -> str:
-        told = ", ".join(f"{count} {verdict}" for verdict, count in self.counts().items())
-        differing = [f"{row.experiment} {row.figure.id}" for row in self.rows if not row.agrees]
-        return f"{len(self.rows)} rows: {told}; " + (f"not as expected: {', '.join(differing)}" if differing else "all as expected")
+        differing = [row.name for row in self.rows if not row.agrees]
+        return f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'}, " + (f"not as expected: {', '.join(differing)}" if differing else "all as expected")
 
 
 def _part_text(part: Part) -> str:
     published = part.published
-    cells = [(row.figure.figure, row.figure.text, _ours(row), row.figure.compared, _difference(row), row.verdict) for row in part.rows]
+    cells = [(row.figure.figure, row.figure.text, _ours(row), row.figure.compared, _difference(row), row.verdict, _proof(row)) for row in part.rows]
     told = [
         f"{published.name} ({published.source}): {published.about}",
-        textwrap.indent(text_table.columns(("figure", "published", "ours", "of ours", "difference", "verdict"), cells, left=(0, 3, 5)), "  "),
+        textwrap.indent(text_table.columns(COLUMNS, cells, left=(0, 3, 5, 6)), "  "),
     ]
     told += _lines("tolerance", part.rows, [f"{row.figure.margin}: {row.figure.reason}" if row.figure.margin else "" for row in part.rows])
+    told += _lines("fitted", part.rows, [str(row.figure.fit) if row.figure.proof == FITTED else "" for row in part.rows])
+    told += _lines("held out", part.rows, [str(row.figure.fit) if row.figure.fit and row.figure.proof == PREDICTED else "" for row in part.rows])
+    for word in (GIVEN, BY_CONSTRUCTION):
+        told += _lines(word, part.rows, [row.figure.because if row.figure.proof == word else "" for row in part.rows])
+    told += _lines(AGAIN, part.rows, [f"ours is that of {row.figure.same_as}" if row.figure.same_as else "" for row in part.rows])
     told += _lines("note", part.rows, [row.figure.note for row in part.rows])
     return "\n".join([*told, *(textwrap.indent(str(one), "  ") for one in part.asides)])
 
@@ -114,6 +126,10 @@ def _lines(word: str, rows: Sequence[Row], texts: Sequence[str]) -> list[str]:
         )
         for text, names in by_text.items()
     ]
+
+
+def _proof(row: Row) -> str:
+    return f"{row.figure.proof}, {AGAIN}" if row.figure.same_as else row.figure.proof
 
 
 def _ours(row: Row) -> str | None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,11 @@ class Row:
     figure: Figure
     ours: float | None
     verdict: str
+
+    @property
+    def name(self) -> str:
+        """The experiment and the figure's id."""
+        return f"{self.experiment} {self.figure.id}"
 
     @property
     def agrees(self) -> bool:
@@ -55,6 +61,10 @@ class Row:
             "difference": self.difference,
             "verdict": self.verdict,
             "expected": figure.expected,
+            "proof": figure.proof,
+            "fit": dataclasses.asdict(figure.fit) if figure.fit else None,
+            "because": figure.because,
+            "same_as": figure.same_as or None,
             "agrees": self.agrees,
             "tolerance": figure.tolerance,
             "reason": figure.reason,

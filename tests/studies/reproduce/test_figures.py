@@ -9,7 +9,7 @@ import pytest
 from kvlab import shipped
 from kvlab.studies.reproduce import MAKERS, Reproduction, reproduce
 from kvlab.studies.reproduce.cold_ladder import REMEDIES, WHY
-from kvlab.studies.reproduce.published import TRIED
+from kvlab.studies.reproduce.published import TRIED, VERDICTS
 from kvlab.studies.reproduce.row import Row
 from tests.house.tree import ROOT
 
@@ -101,6 +101,8 @@ UNEXPLAINED: dict[str, dict[str, float]] = {
         "decode_in_ladder": 54.3,
         "decode_alone_rate": 13.35,
         "decode_alone": -77,
+        "ttft_0_30_7": 0,
+        "decode_0_30_7": 0,
     },
     "C1": {"wrong_8192": 12, "wrong_32768": 12, "wrong_65536": 18, "wrong_65536_round_1": 6, "equal_lengths": 0},
     "D4": {"weights": 17.2},
@@ -206,12 +208,70 @@ def test_the_text_has_every_row_its_reasons_and_the_count(everything: Reproducti
     assert "tolerance, peak of the 1,024-token prompt and 6 more: 3 %: two constants" in text
 
 
-def test_the_readme_tells_the_counts(everything: Reproduction) -> None:
-    counts = everything.counts()
-    text = (ROOT / "README.md").read_text()
-    assert f"Of {len(everything.rows)} rows, {counts['exact']} are exact" in text
-    assert f"{counts['within']} within (" in text
-    assert f"{counts['unexplained']} unexplained (" in text
+def test_the_readme_quotes_the_score_as_the_command_prints_it(everything: Reproduction) -> None:
+    printed = str(everything)
+    assert everything.score.head in printed
+    assert f"```text\n{everything.score.head}\n```" in (ROOT / "README.md").read_text()
+
+
+FITTED: dict[str, set[str]] = {
+    "B": {f"peak_{tokens}" for tokens in (1024, 4096, 8192, 16384, 32768)},
+    "D4": {"weights", *(f"{arm}_{turn}_reported" for arm in ("before", "after") for turn in (11, 21, 31, 41, 50))},
+    "17924": {"rate_16384", "rate_4096", "after_10", "after_20", "after_30", "full_after"},
+}
+"""Rows for which a constant was chosen: two of B's peaks, the weights of D4, the length of #17924's prompts."""
+
+GIVEN = {"17783": {"size_at_start"}, "18267": {"23169_matched", "38086_matched", "35755_matched"}}
+NOTHING_COULD_BE_ELSE = {
+    "A2": {"growth_after_30"},
+    "B": {"swap_fresh", "ttft_0_30_7", "decode_0_30_7"},
+    "C1": {"unloaded", "fixed"},
+    "D7": {"cold_path"},
+    "D9": {"gemma4_pool"},
+    "E1": {"context_growth"},
+    "17924": {"gained_later"},
+}
+"""Rows of a published 0 that every set of rules gives."""
+
+ONCE = {("17924", "rate_4096"): "rate_16384", ("B", "ttft_alone_s"): "ttft_alone", ("B", "decode_alone_rate"): "decode_alone", ("D7", "ratio"): "peak_sweep"}
+"""Rows that show a rate, a time or a ratio that another row shows."""
+
+
+@pytest.mark.parametrize(("proof", "typed"), [("fitted", FITTED), ("given", GIVEN), ("by construction", NOTHING_COULD_BE_ELSE)])
+def test_a_row_says_what_it_proves_and_why(rows: dict[tuple[str, str], Row], proof: str, typed: dict[str, set[str]]) -> None:
+    for name, figures in typed.items():
+        for figure in figures:
+            held = rows[name, figure].to_dict()
+            assert held["proof"] == proof, (name, figure)
+            assert held["fit"]["figures"] if proof == "fitted" else held["because"], (name, figure)
+
+
+def test_the_peaks_are_fitted_by_name_and_the_two_longest_are_held_out(rows: dict[tuple[str, str], Row]) -> None:
+    for tokens in (65536, 131072):
+        held = rows["B", f"peak_{tokens}"].to_dict()
+        assert held["proof"] == "predicted"
+        assert set(held["fit"]["figures"]) == FITTED["B"]
+
+
+def test_one_figure_of_ours_shown_twice_counts_once_and_with_its_worse_verdict(rows: dict[tuple[str, str], Row], everything: Reproduction) -> None:
+    again = {(name, id_): row.figure.same_as for (name, id_), row in rows.items() if row.figure.same_as}
+    assert again.items() >= ONCE.items()
+    scored = {(row.experiment, row.figure.id) for row in everything.score.predicted}
+    for (name, figure), own in again.items():
+        assert (name, figure) not in scored
+        assert VERDICTS.index(rows[name, own].verdict) >= VERDICTS.index(rows[name, figure].verdict), (name, figure)
+
+
+def test_the_score_is_of_predicted_rows_alone_and_the_others_are_listed_after_it(everything: Reproduction) -> None:
+    held = everything.to_dict()["score"]
+    predicted = [row for row in everything.to_dict()["rows"] if row["proof"] == "predicted" and not row["same_as"]]
+    assert held["predicted"] == {"rows": len(predicted)} | {verdict: sum(row["verdict"] == verdict for row in predicted) for verdict in VERDICTS}
+    assert held["held_out"]["rows"] == sum(row["fit"] is not None for row in predicted)
+    listed = [name for names in held["not_in_it"].values() for name in names]
+    assert len(listed) == len(set(listed)) == len(everything.rows) - len(predicted)
+    after = str(everything).split("Score: ")[1]
+    assert after.startswith(f"of {len(predicted)} predicted figures, {held['predicted']['exact']} exact, {held['predicted']['within']} within")
+    assert all(name.split()[1] in after for name in listed)
 
 
 def test_each_experiment_has_its_file_and_each_file_is_small() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from kvlab.studies.reproduce.row import judge
 
 
 def figure(**choices: Any) -> Figure:
-    given: dict[str, Any] = {"low": 25.0, "high": 25.0, "expected": "exact", "decimals": 1} | choices
+    given: dict[str, Any] = {"low": 25.0, "high": 25.0, "expected": "exact", "proof": "predicted", "decimals": 1} | choices
     return Figure(id="f", figure="a figure", unit="GiB", compared="reported", **given)
 
 
@@ -48,7 +49,7 @@ def test_verdict(printed: Figure, ours: float | None, verdict: str, difference: 
 
 def test_a_row_that_differs_is_named_in_the_last_line() -> None:
     part = Part.of(Published("X", "here", "it", (figure(),)), Made({"f": 3.0}))
-    assert str(reproduce.Reproduction((part,))).splitlines()[-1] == "1 rows: 0 exact, 0 within, 1 unexplained; not as expected: X f"
+    assert str(reproduce.Reproduction((part,))).splitlines()[-1] == "1 row, not as expected: X f"
 
 
 @pytest.mark.parametrize("name", ["C9", "a12", "../A1", ""])
@@ -83,25 +84,66 @@ def test_the_command_refuses_what_belongs_to_conformance(capsys: pytest.CaptureF
     assert "there is no published experiment 'Z9'" in capsys.readouterr().err
 
 
+HELD = {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "exact", "proof": "predicted"}
+FITS = {"one": {"what": "a constant", "figures": ["f"]}, "words": {"what": "a constant", "figures": ["a figure without a row"]}}
+
+
 @pytest.mark.parametrize(
     "broken",
     [
         "[]",
         "no json",
         {"value": 1},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "within"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "exact", "tolerance": 1, "reason": "r"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "unexplained"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "unexplained", "note": "the twin cannot"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "perhaps"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "nodes", "expected": "exact", "colour": "red"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "compared": "", "expected": "exact"},
-        {"id": "f", "figure": "f", "value": 1, "unit": "", "expected": "exact"},
+        HELD | {"expected": "within"},
+        HELD | {"tolerance": 1, "reason": "r"},
+        HELD | {"expected": "unexplained"},
+        HELD | {"expected": "unexplained", "note": "the twin cannot"},
+        HELD | {"expected": "perhaps"},
+        HELD | {"colour": "red"},
+        HELD | {"compared": ""},
+        {name: value for name, value in HELD.items() if name != "compared"},
+        {name: value for name, value in HELD.items() if name != "proof"},
+        HELD | {"proof": "proved"},
+        # a fitted figure names its fit; a predicted one was not fitted on; the other two say why
+        HELD | {"proof": "fitted"},
+        HELD | {"proof": "fitted", "fit": "none of this name"},
+        HELD | {"proof": "predicted", "fit": "one"},
+        HELD | {"proof": "given"},
+        HELD | {"proof": "by construction", "fit": "one"},
+        HELD | {"same_as": "f"},
+        HELD | {"same_as": "g"},
     ],
 )
 def test_a_damaged_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: Any) -> None:
-    text = broken if isinstance(broken, str) else json.dumps({"experiment": "X", "source": "s", "about": "a", "figures": [broken]})
+    text = broken if isinstance(broken, str) else json.dumps({"experiment": "X", "source": "s", "about": "a", "fits": FITS, "figures": [broken]})
     (tmp_path / "X.json").write_text(text)
     monkeypatch.setattr(shipped, "data", lambda _: tmp_path)
     with pytest.raises(UnreadableInput, match="no published figures"):
         published("X")
+
+
+@pytest.mark.parametrize(
+    ("choices", "printed"),
+    [
+        ({"proof": "fitted", "fit": "one"}, "fitted, f: a constant, taken from f"),
+        ({"fit": "words"}, "held out, f: a constant, taken from a figure without a row"),
+        ({"proof": "given", "because": "it was the input"}, "given, f: it was the input"),
+        ({"proof": "by construction", "because": "it is always 1"}, "by construction, f: it is always 1"),
+    ],
+)
+def test_a_row_prints_what_went_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choices: dict[str, str], printed: str) -> None:
+    held = {"experiment": "X", "source": "s", "about": "a", "fits": FITS, "figures": [HELD | choices]}
+    (tmp_path / "X.json").write_text(json.dumps(held))
+    monkeypatch.setattr(shipped, "data", lambda _: tmp_path)
+    text = str(reproduce.Reproduction((Part.of(published("X"), Made({"f": 1.0})),)))
+    assert printed in text
+    scored = choices.get("proof", "predicted") == "predicted"
+    assert f"Score: of {int(scored)} predicted figures, {int(scored)} exact" in text
+    assert ("Not in it" in text) is not scored
+
+
+def test_a_figure_of_ours_that_two_rows_show_is_scored_once() -> None:
+    rows = (figure(), dataclasses.replace(figure(same_as="f"), id="g"), dataclasses.replace(figure(expected="unexplained", note="n"), id="h"))
+    made = reproduce.Reproduction((Part.of(Published("X", "here", "it", rows), Made({"f": 25.0, "g": 25.0})),))
+    assert made.score.head == "Score: of 2 predicted figures, 1 exact, 0 within, 1 unexplained (1 of them without a figure of ours)"
+    assert made.to_dict()["score"]["not_in_it"] == {"fitted": [], "given": [], "by construction": [], "shown again": ["X g"]}
