@@ -51,13 +51,18 @@ def facts(twin: Twin) -> list[tuple[str, str]]:
     context = f", context of {shape.context:,} tokens" if shape.context else ""
     ahead = ", a draft head that looks 1 token ahead" if shape.look_ahead else ""
     return [
-        ("weights", f"{binary(shape.weights_bytes)}{context}{ahead}"),
+        ("weights", f"{binary(shape.weights_bytes)}{_status(twin, 'weights_bytes')}{context}{ahead}"),
         ("a token", _a_token(_kept_by_token(twin))),
         ("a checkpoint", _checkpoint(shape)),
         ("policy", policy_words(twin.policy.to_dict())),
         ("a request", f"{seen.prompt} tokens asked, {seen.reply} replied, nothing shared but a template: {_adds(seen)}"),
         ("the budget", _when_full(seen, shape.weights_bytes, twin.provenance.get("weights_bytes"))),
     ]
+
+
+def _status(twin: Twin, figure: str) -> str:
+    told = twin.provenance.get(figure)
+    return f" ({told.status})" if told else ""
 
 
 def _a_token(kept: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from kvlab import shipped
 from kvlab.lab.shapes import find_shape, shipped_names
-from kvlab.models.config import FACT, GUESS, shape_from_config
+from kvlab.models.config import FACT, FITTED, GUESS, shape_from_config
 from kvlab.models.config.net import USUAL_TYPE
 from kvlab.shape import LayerGroup, Shape
 from kvlab.studies.store_shapes import as_text, stored
@@ -106,7 +106,15 @@ def test_a_shipped_file_is_what_its_config_gives(name: str) -> None:
 def test_every_figure_of_a_shipped_shape_names_its_source(name: str) -> None:
     found = find_shape(name)
     assert set(found.provenance) == {*(group.kind for group in found.shape.groups), "weights_bytes", "context", "look_ahead"}
-    assert all(told.status in (FACT, GUESS) and len(told.source) > 10 for told in found.provenance.values())
+    assert all(told.status in (FACT, FITTED, GUESS) and len(told.source) > 10 for told in found.provenance.values())
+    # a source that names the figures a constant was fitted to is no fact's, and a fact is not what reproduces a table
+    assert all((told.status == FITTED) == (", fitted to " in told.source) for told in found.provenance.values())
+    assert not [told for told in found.provenance.values() if told.status == FACT and "reproduce" in told.source]
+
+
+def test_constants_that_published_figures_gave_are_fitted() -> None:
+    fitted = {(name, figure) for name in shipped_names() for figure, told in find_shape(name).provenance.items() if told.status == FITTED}
+    assert fitted == {("qwen3.8-27b", "weights_bytes"), ("qwen3.8-27b", "look_ahead"), ("gemma4-31b", "weights_bytes")}
 
 
 def test_nothing_is_evaluated(tmp_path: Path) -> None:

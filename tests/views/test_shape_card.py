@@ -52,6 +52,14 @@ def test_the_layers_by_kind() -> None:
     assert ["full attention", "10", "80.00 KiB", "-", "-", "fact"] in lines
 
 
+def test_a_constant_that_was_fitted_to_a_published_table_says_so() -> None:
+    for words in kvlab.twin("qwen3.8-27b")._repr_mimebundle_().values():
+        assert "16.94 GiB (fitted)" in words
+        assert "fitted to the 50-turn table of ollama PR 18353" in words
+    assert "(fact)" in shape_card(kvlab.twin("smollm2"))
+    assert "fitted" not in shape_card(kvlab.twin("smollm2"))
+
+
 def test_the_page_is_whole_and_still() -> None:
     page = Words()
     page.feed(shape_card_html(kvlab.twin("gemma4-31b")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvlab.models.config.provenance import FACT as FACT
+from kvlab.models.config.provenance import FITTED as FITTED
 from kvlab.models.config.provenance import GUESS as GUESS
 from kvlab.models.config.provenance import Provenance as Provenance
 from kvlab.models.config.provenance import SourcedShape as SourcedShape

@@ -1,4 +1,4 @@
-"""Where a figure of a shape comes from: a fact that somebody can look up, or a guess, each with its source in words."""
+"""Where a figure of a shape comes from: a fact that somebody can look up, a fit to published figures, or a guess, each with its source in words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, cast
 from kvlab.errors import BadValue
 from kvlab.shape import Shape
 
-FACT = "fact"
-GUESS = "guess"
+FACT, FITTED, GUESS = STATUSES = ("fact", "fitted", "guess")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +17,8 @@ class Provenance:
     """Where one figure comes from.
 
     Attributes:
-        status: `fact` (read off a file, a program or a public source) or `guess` (recalled without a source, or filled in).
+        status: `fact` (read off a file, a program or a public source), `fitted` (chosen so that published figures come out, which the source names) or
+            `guess` (recalled without a source, or filled in).
         source: The source in words.
     """
 
@@ -26,8 +26,8 @@ class Provenance:
     source: str
 
     def __post_init__(self) -> None:
-        if self.status not in (FACT, GUESS):
-            raise BadValue(what=f"a provenance of status {self.status!r}", why=f"it is {FACT} or {GUESS}", hint="correct the status")
+        if self.status not in STATUSES:
+            raise BadValue(what=f"a provenance of status {self.status!r}", why=f"it is one of {', '.join(STATUSES)}", hint="correct the status")
 
     def __str__(self) -> str:
         return f"{self.status}: {self.source}"
