@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kvlab import workloads
-    from kvlab.diagnose import diagnose
+    from kvlab.diagnose import diagnose, facts
     from kvlab.errors import KvlabError
     from kvlab.importers import read_ollama_log, read_table
     from kvlab.lab import open_twin as twin
@@ -40,6 +40,7 @@ _PLACES = {
     "Shape": ("kvlab.shape", "Shape"),
     "compare": ("kvlab.views.compare.comparison", "compare"),
     "diagnose": ("kvlab.diagnose", "diagnose"),
+    "facts": ("kvlab.diagnose", "facts"),
     "load": ("kvlab.recording", "load"),
     "load_ipython_extension": ("kvlab.notebook", "load_ipython_extension"),
     "open": ("kvlab.lab.lab", "open_lab"),
@@ -61,6 +62,7 @@ __all__ = [
     "Shape",
     "compare",
     "diagnose",
+    "facts",
     "load",
     "load_ipython_extension",
     "open",

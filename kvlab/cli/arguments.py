@@ -74,6 +74,11 @@ def call_sites(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--call-sites", action="store_true", help="record which Python code asked for each piece of bytes; no path of this machine is told")
 
 
+def machine(parser: argparse.ArgumentParser) -> None:
+    """Add --machine."""
+    parser.add_argument("--machine", metavar="BYTES", help="all bytes of the machine with their unit, such as 64GiB, when the input does not have them")
+
+
 def as_json(parser: argparse.ArgumentParser) -> None:
     """Add --json."""
     parser.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")

@@ -22,6 +22,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     arguments.recording(parser, or_file=True)
     parser.add_argument("--shape", metavar="S", help="the model's shape, when it is not recognised: a shipped name, a config.json, or a folder with one")
     parser.add_argument("--policy", metavar="VERSION", help="the server's rules, when its version is not told: a release such as 0.32.5, or main")
+    arguments.machine(parser)
     arguments.as_json(parser)
 
 
@@ -29,7 +30,7 @@ def run(args: Arguments) -> int:
     """Answer and print."""
     from kvlab.diagnose import diagnose
 
-    findings = diagnose(open_recording(args), shape=args.shape, policy=args.policy)
+    findings = diagnose(open_recording(args), shape=args.shape, policy=args.policy, machine=args.machine)
     if args.json:
         arguments.print_json(findings.to_dict())
     else:

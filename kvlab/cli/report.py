@@ -28,6 +28,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", action="store_true", help="a block to paste into an issue: verdicts, figures, versions; no prompts, paths or names")
     parser.add_argument("--shape", metavar="S", help="the model's shape, when it is not recognised: a shipped name, a config.json, or a folder with one")
     parser.add_argument("--policy", metavar="VERSION", help="the server's rules, when its version is not told: a release such as 0.32.5, or main")
+    arguments.machine(parser)
     parser.add_argument(
         "--note", metavar="ITEM=WORDS", action="append", default=[], help="what you know of an item of the checklist that no recording tells; may be repeated"
     )
@@ -41,7 +42,7 @@ def run(args: Arguments) -> int:
     from kvlab.diagnose import diagnose
 
     recording = open_recording(args)
-    findings = diagnose(recording, shape=args.shape, policy=args.policy)
+    findings = diagnose(recording, shape=args.shape, policy=args.policy, machine=args.machine)
     filled = _checklist(args, recording, findings)
     if args.markdown:
         return _markdown(args, recording, findings, filled)
@@ -53,8 +54,8 @@ def run(args: Arguments) -> int:
 
 def _checklist(args: Arguments, recording: Recording, findings: Findings) -> Checklist | None:
     """Return the checklist of a server; a run of our own has none unless it is asked for."""
-    from kvlab.diagnose import OWN
     from kvlab.diagnose.checklist import checklist
+    from kvlab.recording.facts import OWN
 
     if recording.manifest.source in OWN and not args.note and not args.also:
         return None

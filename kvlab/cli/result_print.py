@@ -19,6 +19,7 @@ def print_result(
     workload: Workload | None = None,
     control: Seen | None = None,
     judged: Judged | None = None,
+    machine: int | None = None,
 ) -> Judged | None:
     """Diagnose a recording and print it; with a `workload` that expects something, judge and print that too.
 
@@ -28,13 +29,14 @@ def print_result(
         workload: The case whose `expected` is held against it.
         control: The run under the case's control.
         judged: Printed instead of judging, when nothing can be judged.
+        machine: All bytes of the machine, as `--machine` gives them.
     """
     from kvlab.cli.result_text import result_text
     from kvlab.diagnose import diagnose
     from kvlab.diagnose.cases import judge, seen_of
     from kvlab.diagnose.result_json import result
 
-    findings = diagnose(recording)
+    findings = diagnose(recording, machine=machine)
     told = result(recording, findings)
     if judged is None and workload is not None and workload.expected:
         judged = judge(workload.expected, seen_of(recording, told, workload), control)

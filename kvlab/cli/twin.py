@@ -10,6 +10,7 @@ from kvlab.cli.expected import control_of, needs_check, not_as_it_stands
 from kvlab.cli.policy_choice import chosen_policy, workload_choices
 from kvlab.cli.scale import add_scale, scale_of
 from kvlab.cli.twin_choice import open_twin
+from kvlab.units import parse_bytes
 from kvlab.workloads import resolve
 
 NAME = "twin"
@@ -31,6 +32,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     add_scale(parser, "without it, the published sizes")
     arguments.policy(parser)
+    arguments.machine(parser)
     arguments.out(parser)
     arguments.call_sites(parser)
     arguments.as_json(parser)
@@ -44,6 +46,7 @@ def run(args: Arguments) -> int:
     from kvlab.lab.fitting import fitted
 
     scale = scale_of(args.scale)
+    machine = None if args.machine is None else parse_bytes(args.machine)
     workload = resolve(args.workload)
     twin = open_twin(workload, shape=args.shape)
     if scale is not None:
@@ -55,9 +58,9 @@ def run(args: Arguments) -> int:
     recording = until_interrupted(
         lambda out: twin.run(workload, policy, store_text=args.store_text, out=out, progress=progress, check=check, call_sites=args.call_sites),
         args.out,
-        lambda so_far: print_result(so_far, as_json=args.json),
+        lambda so_far: print_result(so_far, as_json=args.json, machine=machine),
     )
     left = not_as_it_stands(workload, args)
     control = control_of(workload, progress=progress) if left is None else None
-    print_result(recording, as_json=args.json, workload=workload, control=control, judged=left)
+    print_result(recording, as_json=args.json, workload=workload, control=control, judged=left, machine=machine)
     return 0

@@ -1,13 +1,14 @@
-"""Findings from a recording's tables and the shape and policy in its manifest: one file a question, the most asked first.
+"""Findings: one file a question, each with one function from Facts to a Finding, the most frequent question first.
 
-Nothing here runs a model or reads an array. The package can be called like its function `diagnose`, so that
+Nothing here runs a model or reads an array; a recording is folded into Facts once (facts.py). The package can be called like its function `diagnose`, so that
 `kvlab.diagnose(recording)` works whether or not the package was imported before.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -15,12 +16,12 @@ from typing import Any
 
 from kvlab.diagnose.budget_or_leak import BOUNDED, budget_or_leak
 from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
+from kvlab.diagnose.facts import facts
 from kvlab.diagnose.finding import Evidence, Finding
 from kvlab.diagnose.findings import Findings
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right
-from kvlab.diagnose.known import OWN, with_policy, with_shape
-from kvlab.diagnose.per_capture import per_capture
-from kvlab.diagnose.what_did_a_hit_allocate import has_hits, what_did_a_hit_allocate
+from kvlab.diagnose.known import with_policy, with_shape
+from kvlab.diagnose.what_did_a_hit_allocate import what_did_a_hit_allocate
 from kvlab.diagnose.what_survived_a_cancel import what_survived_a_cancel
 from kvlab.diagnose.what_will_unload_give_back import what_will_unload_give_back
 from kvlab.diagnose.which_budget import which_budget
@@ -31,6 +32,7 @@ from kvlab.diagnose.why_slow import why_slow
 from kvlab.diagnose.will_it_fit import will_it_fit
 from kvlab.policy import Policy
 from kvlab.recording import Recording
+from kvlab.recording.facts import Facts
 from kvlab.shape import Shape
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "budget_or_leak",
     "diagnose",
     "do_the_parts_add_up",
+    "facts",
     "is_the_answer_right",
     "what_did_a_hit_allocate",
     "what_survived_a_cancel",
@@ -59,47 +62,61 @@ def diagnose(
     checked: bool | None = None,
     shape: Shape | str | Path | Mapping[str, Any] | None = None,
     policy: Policy | str | None = None,
+    machine: int | str | None = None,
 ) -> Findings:
-    """Return the answers to all questions about a recording, the most asked first; one that cannot be answered says what to record.
+    """Return the answers to all questions about a recording, the most frequent first; one that cannot be answered says what to record.
 
     Args:
         recording: Of our own runs, of an import, or of a probe.
-        checked: Whether every restored position was checked; by default the recording is asked.
+        checked: Whether every restored position was verified; by default the recording says so.
         shape: The model's shape, when the recording does not name a model that is shipped: a shipped name, a config.json, a folder, or a Shape.
-        policy: The server's rules, when the recording does not tell its version: a release such as `0.32.5`, `main`, or a Policy.
+        policy: The server's rules, when the recording does not have its version: a release such as `0.32.5`, `main`, or a Policy.
+        machine: All bytes of the machine, such as `64GiB`, when the recording does not have them.
 
     Raises:
-        BadValue: no shape of that name is shipped, or the policy is no version that is known.
+        BadValue: no shape of that name is shipped, the policy is no version that is known, or the machine's size is no number of bytes.
         UnreadableInput: the shape's file cannot be read.
         NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
     """
+    known = facts(recording, shape=shape, policy=policy, machine=machine)
     if shape is not None:
         recording = with_shape(recording, shape)
     if policy is not None:
         recording = with_policy(recording, policy)
-    held = who_holds_it(recording)
+    held = who_holds_it(known)
     growth = _agreeing(_growth(recording), held)
-    found = [
+    answers = (
         growth,
-        why_not_reused(recording),
-        replace(held, numbers=held.numbers | per_capture(recording)),
-        what_will_unload_give_back(recording),
-        will_it_fit(recording),
-        is_the_answer_right(recording, checked=checked),
-        which_budget(recording),
-        why_slow(recording),
-        do_the_parts_add_up(recording),
-    ]
-    if has_hits(recording):
-        found.insert(2, what_did_a_hit_allocate(recording, growth))
-    if not recording.spans.is_empty():
-        found.append(which_request_holds_it(recording, growth))
-    if (recording.requests["stop"] == "cancelled").any():
-        found.append(what_survived_a_cancel(recording))
+        why_not_reused(known),
+        what_did_a_hit_allocate(known, growth),
+        held,
+        what_will_unload_give_back(known),
+        will_it_fit(known),
+        is_the_answer_right(known, checked=checked),
+        which_budget(known),
+        why_slow(known),
+        do_the_parts_add_up(known),
+        which_request_holds_it(known, growth),
+        what_survived_a_cancel(known),
+    )
+    found = [finding for finding in answers if finding is not None]
     if not recording.complete:
         # what the rest of the run would have shown is not known
         found = [replace(finding, confidence="medium") if finding.confidence == "high" else finding for finding in found]
-    return Findings(tuple(found), recording.warnings)
+    return Findings(tuple(found), (*recording.warnings, *_warnings(known, found)))
+
+
+def _warnings(known: Facts, found: list[Finding]) -> Iterator[str]:
+    """Yield the source's own warnings that no finding speaks of, alike ones once."""
+    said = " ".join(finding.summary for finding in found)
+    alike: dict[str, list[tuple[int, str]]] = {}
+    for request, message in known.warnings:
+        alike.setdefault(_FIGURES.sub("#", message), []).append((request, message))
+    for rows in list(alike.values())[:MOST_WARNINGS]:
+        request, message = rows[0]
+        if message not in said:
+            where = f" (request {request})" if request else ""
+            yield f"the source warns{where}: {message}" + (f" ({len(rows)} such warnings)" if len(rows) > 1 else "")
 
 
 def _growth(recording: Recording) -> Finding:
@@ -107,7 +124,7 @@ def _growth(recording: Recording) -> Finding:
     from kvlab.diagnose.outside import from_outside  # its twins are wanted only here
 
     inside = budget_or_leak(recording)
-    return from_outside(recording) if inside.verdict == "not_enough_data" and recording.manifest.source not in OWN else inside
+    return from_outside(recording) if inside.verdict == "not_enough_data" and recording.manifest.source not in ("lab", "twin") else inside
 
 
 def _agreeing(growth: Finding, held: Finding) -> Finding:
@@ -117,7 +134,13 @@ def _agreeing(growth: Finding, held: Finding) -> Finding:
     return replace(held, question=growth.question, numbers=growth.numbers | held.numbers)
 
 
-class _Asked(ModuleType):
+MOST_WARNINGS = 5
+"""Kinds of warnings that are repeated at most."""
+
+_FIGURES = re.compile(r"\d[\d.,]*")
+
+
+class _Callable(ModuleType):
     def __call__(
         self,
         recording: Recording,
@@ -125,9 +148,10 @@ class _Asked(ModuleType):
         checked: bool | None = None,
         shape: Shape | str | Path | Mapping[str, Any] | None = None,
         policy: Policy | str | None = None,
+        machine: int | str | None = None,
     ) -> Findings:
-        return diagnose(recording, checked=checked, shape=shape, policy=policy)
+        return diagnose(recording, checked=checked, shape=shape, policy=policy, machine=machine)
 
 
 # `import kvlab.diagnose` puts this module where the public function `kvlab.diagnose` is expected.
-sys.modules[__name__].__class__ = _Asked
+sys.modules[__name__].__class__ = _Callable

@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 
 from kvlab.cache.check import TOLERANCE
-from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
-from kvlab.recording import Recording
+from kvlab.diagnose.finding import Evidence, Finding, Number
+from kvlab.diagnose.missing import unanswered
+from kvlab.recording.facts import Facts
 from kvlab.recording.readings import PAGED_OUT, observed
 from kvlab.units import binary
 
@@ -20,14 +21,14 @@ QUESTION = "do_the_parts_add_up"
 _COLUMNS = ("request", "active", "retained", "unattributed", "counted")
 
 
-def do_the_parts_add_up(recording: Recording) -> Finding:
+def do_the_parts_add_up(facts: Facts) -> Finding:
     """Answer whether the owners' bytes add up to the allocator's count, and the snapshots' to what is counted."""
-    rows = recording.requests.filter(pl.col("active").is_not_null() & pl.col("retained").is_not_null())
+    rows = facts.requests.filter(pl.col("active").is_not_null() & pl.col("retained").is_not_null())
     if not rows.height:
-        return not_enough_data(QUESTION, "No request has the allocator's active bytes read at its close.", "Record a run of kvlab's lab or twin.")
+        return unanswered(QUESTION, "allocator", facts)
     rows = rows.with_columns((pl.col("active") - pl.col("retained")).alias("unattributed"))
     worst = rows.sort(pl.col("unattributed").abs(), descending=True, maintain_order=True).row(0, named=True)
-    counted = _counted_by_snapshots(recording)
+    counted = _counted_by_snapshots(facts)
     gap: dict[str, int] = max(counted, key=lambda row: abs(row["difference"]), default={"request": 0, "difference": 0})
     is_whole = abs(worst["unattributed"]) <= TOLERANCE and gap["difference"] == 0
     numbers: dict[str, Number] = {
@@ -45,7 +46,7 @@ def do_the_parts_add_up(recording: Recording) -> Finding:
         verdict="adds_up" if is_whole else "does_not_add_up",
         summary=_summary(numbers, worst),
         numbers=numbers,
-        confidence="low" if recording.damaged else "high" if counted else "medium",
+        confidence="low" if facts.damaged else "high" if counted else "medium",
         evidence=(Evidence("requests", tuple(rows.filter(pl.col("request").is_in([worst["request"], gap["request"]])).select(_COLUMNS).to_dicts())),),
         refuted_by=f"a request after which active differs from weights + live + snapshots by more than {binary(TOLERANCE)}, or counted from its snapshots' sum"
         if is_whole
@@ -61,20 +62,17 @@ def _summary(numbers: dict[str, Number], worst: dict[str, Any]) -> str:
     )
 
 
-def _counted_by_snapshots(recording: Recording) -> list[dict[str, int]]:
+def _counted_by_snapshots(facts: Facts) -> list[dict[str, int]]:
     """Return, a row a request, the counted bytes less the sum over the snapshots on nodes at that moment."""
-    spans = recording.spans.filter(pl.col("node").is_not_null() & pl.col("counted").is_not_null())
+    spans = facts.spans.filter(pl.col("node").is_not_null() & pl.col("counted").is_not_null())
     if not spans.height:
         return []
-    closes = observed(recording.events).filter(pl.col("phase") == "close")
-    # Bytes that come and go, summed up to each close: one sort instead of a look at every snapshot for every request.
-    changes = pl.concat(
-        [
-            spans.select(pl.col("born").alias("seq"), pl.col("counted").alias("change")),
-            spans.filter(pl.col("died").is_not_null()).select(pl.col("died").alias("seq"), (-pl.col("counted")).alias("change")),
-        ]
-    ).sort("seq")
-    changes = changes.with_columns(pl.col("change").cum_sum().alias("held")).unique("seq", keep="last", maintain_order=True).sort("seq")
+    closes = observed(facts.recording.events).filter(pl.col("phase") == "close")
+    # Bytes that come and go, summed up to each close: one sort instead of a pass over every snapshot for every request.
+    came = spans.select(pl.col("born").alias("seq"), pl.col("counted").alias("change"))
+    went = spans.filter(pl.col("died").is_not_null()).select(pl.col("died").alias("seq"), (-pl.col("counted")).alias("change"))
+    changes = pl.concat([came, went]).sort("seq").with_columns(pl.col("change").cum_sum().alias("held"))
+    changes = changes.unique("seq", keep="last", maintain_order=True).sort("seq")
     joined = closes.select("seq", "request", PAGED_OUT).sort("seq").join_asof(changes.select("seq", "held"), on="seq")
     last = joined.unique("request", keep="last", maintain_order=True)
     return last.select("request", (pl.col("paged_out") - pl.col("held").fill_null(0)).alias("difference")).to_dicts()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kvlab.units import binary
@@ -18,7 +18,7 @@ Number = int | float | str | list[int] | None
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Rows of a recording's table on which a finding stands, with the columns that matter."""
+    """Rows of a recording's table that a finding was made from, with the columns that matter."""
 
     table: str
     rows: tuple[dict[str, Any], ...]
@@ -40,6 +40,7 @@ class Finding:
         confidence: `high`, `medium` or `low`, by how much was recorded.
         evidence: The rows it used.
         refuted_by: What one would have to see for the verdict to be wrong.
+        missing: What a question that was not answered lacks, by the names of `kvlab.diagnose.missing.GAPS`.
     """
 
     question: str
@@ -49,11 +50,16 @@ class Finding:
     confidence: Confidence
     evidence: tuple[Evidence, ...]
     refuted_by: str
+    missing: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
         """Whether the question could not be answered."""
         return self.verdict == OPEN
+
+    def with_figures(self, numbers: dict[str, Number], *evidence: Evidence) -> Finding:
+        """Return the finding with other numbers and evidence."""
+        return replace(self, numbers=numbers, evidence=evidence)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as JSON holds it."""
@@ -65,6 +71,7 @@ class Finding:
             "confidence": self.confidence,
             "evidence": [item.to_dict() for item in self.evidence],
             "refuted_by": self.refuted_by,
+            "missing": list(self.missing),
         }
 
     def text(self, *, figures: bool = False) -> str:
@@ -91,14 +98,6 @@ def number_words(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def not_enough_data(question: str, lacks: str, record: str) -> Finding:
-    """Return the answer when a question cannot be answered: what the recording lacks, and what to record."""
-    return Finding(
-        question=question,
-        verdict=OPEN,
-        summary=f"{lacks} {record}",
-        numbers={},
-        confidence="low",
-        evidence=(),
-        refuted_by="a recording that has what is missing",
-    )
+def not_enough_data(question: str, lacks: str, record: str, missing: tuple[str, ...] = ()) -> Finding:
+    """Return the answer when a question cannot be answered: what the recording lacks, what to record, and the names of what is missing."""
+    return Finding(question, OPEN, f"{lacks} {record}".strip(), {}, "low", (), "a recording that has what is missing", missing)

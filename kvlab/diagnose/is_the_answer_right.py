@@ -1,6 +1,6 @@
 """Question 6: is the answer right after a hit? A restored position is right if the request that wrote it shares all tokens up to there.
 
-Only a checked recording can tell: `kvlab check`, or a run of the twin with `check=True`. Without it an answer that reads well proves nothing; one
+Only a verified recording can answer: `kvlab check`, or a run of the twin with `check=True`. Without it an answer that reads well proves nothing; one
 that is another task's, by the marks of a contamination test, shows that a wrong state was restored.
 """
 
@@ -8,39 +8,26 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
-from kvlab.diagnose.marks_told import MarksTold, marks_told
-from kvlab.events import Violation, WrongPositions
-from kvlab.recording import Recording
+from kvlab.diagnose.finding import Evidence, Finding, Number
+from kvlab.diagnose.missing import unanswered
+from kvlab.recording.facts import Facts
+from kvlab.recording.facts.answers import Answers
 
 QUESTION = "is_the_answer_right"
 MOST_ROWS = 12
 """Rows of evidence at most."""
 
-_CHECK = "Run `kvlab check` on the same workload, or twin.run(..., check=True)."
 
-
-def was_checked(recording: Recording) -> bool:
-    """Return whether every restored position was checked: the run of the twin says so, or it found something.
-
-    On real arrays nobody knows which request wrote a position, so a run of the lab is never taken for checked.
-    """
-    if not recording.events.filter(pl.col("kind") == WrongPositions.kind).is_empty():
-        return True
-    found = not recording.events.filter(pl.col("kind") == Violation.kind).is_empty()
-    return recording.manifest.source == "twin" and (found or recording.manifest.checked)
-
-
-def is_the_answer_right(recording: Recording, *, checked: bool | None = None) -> Finding:
+def is_the_answer_right(facts: Facts, *, checked: bool | None = None) -> Finding:
     """Answer whether what was restored is what the requests would have computed. `checked` overrides what the recording says of itself."""
-    if not (was_checked(recording) if checked is None else checked):
-        marks = marks_told(recording)
-        return not_enough_data(QUESTION, "Nobody checked the restored positions.", _CHECK) if marks is None else _of_marks(marks)
-    wrong = recording.events.filter(pl.col("kind") == WrongPositions.kind).select("seq", "request", "group", "layer", "start", "end", "belongs_to")
-    restored = recording.requests.select(pl.col("cached").fill_null(0)).to_series()
+    if not (facts.checked if checked is None else checked):
+        counts = _wrong_by_setting(facts)
+        return counts or (unanswered(QUESTION, "verified_positions", facts) if facts.answers is None else _of_answers(facts, facts.answers))
+    wrong = facts.wrong_positions
+    restored = facts.requests.select(pl.col("cached").fill_null(0)).to_series()
     requests = wrong.get_column("request").unique().sort().to_list()
     numbers: dict[str, Number] = {
-        "requests": recording.requests.height,
+        "requests": facts.requests.height,
         "restored_tokens": int(restored.sum()),
         "wrong_positions": int((wrong.get_column("end") - wrong.get_column("start")).sum()),
         "requests_with_wrong_positions": len(requests),
@@ -60,7 +47,7 @@ def is_the_answer_right(recording: Recording, *, checked: bool | None = None) ->
         verdict="wrong_state_restored" if requests else "identical",
         summary=summary,
         numbers=numbers,
-        confidence="low" if recording.damaged else "high",
+        confidence="low" if facts.damaged else "high",
         evidence=(Evidence("events", tuple(wrong.head(MOST_ROWS).to_dicts())),),
         refuted_by="the same requests with copy_before_overwrite=every_append still restoring those positions wrong"
         if requests
@@ -68,30 +55,61 @@ def is_the_answer_right(recording: Recording, *, checked: bool | None = None) ->
     )
 
 
-def _of_marks(marks: MarksTold) -> Finding:
-    count, wrong = len(marks.requests), marks.foreign
+def _of_answers(facts: Facts, answers: Answers) -> Finding:
+    count, wrong, lacks = len(answers.requests), answers.foreign, len(answers.without_own)
     if not wrong:
-        lacks = len(marks.without_own)
-        told = (
-            f"{lacks} of {count} answers lack their own task's mark" if lacks else f"Nobody checked the restored positions; all {count} answers hold their mark"
-        )
-        record = f"Record whose answer each one is, and the same prompts asked of a fresh server. {_CHECK}" if lacks else _CHECK
-        return not_enough_data(QUESTION, f"{told}.", record)
+        if not lacks:
+            return unanswered(QUESTION, "verified_positions", facts, f"Restored positions were not verified; all {count} answers hold their mark.")
+        words = f"{lacks} of {count} answers lack their own task's mark; whose answers they are was not recorded."
+        return unanswered(QUESTION, "verified_positions", facts, words)
     request, own, other = wrong[0]
     whose = f"is that of task {other}, not of its own {own}" if other else "holds the mark of another task"
     numbers: dict[str, Number] = {
         "answers_with_marks": count,
         "wrong_answers": len(wrong),
-        "answers_without_own_mark": len(marks.without_own),
+        "answers_without_own_mark": lacks,
         "first_wrong_request": request,
     }
     rows = tuple({"request": one, "task": mine, "answer_of": theirs or None} for one, mine, theirs in wrong[:MOST_ROWS])
     return Finding(
         question=QUESTION,
         verdict="wrong_state_restored",
-        summary=f"{len(wrong)} of {count} answers are another task's: the answer to request {request} {whose}. No position was checked: {_CHECK}",
+        summary=f"{len(wrong)} of {count} answers are another task's: the answer to request {request} {whose}. No position was verified: kvlab check does.",
         numbers=numbers,
         confidence="medium",
         evidence=(Evidence("observed", rows),),
-        refuted_by="the same answers to the same prompts from a server that was just started, one after another",
+        refuted_by=_FRESH,
     )
+
+
+def _wrong_by_setting(facts: Facts) -> Finding | None:
+    """Return the answer of a table that counts wrong answers by version and context; None without one."""
+    rows = facts.observed.filter(pl.col("gauge").is_in(["wrong", "calls", "num_ctx", "version"]) & (pl.col("request") > 0))
+    table: dict[int, dict[str, float | str]] = {}
+    for request, gauge, number, words in rows.select("request", "gauge", "number", "words").iter_rows():
+        table.setdefault(request, {})[gauge] = words if number is None else number
+    counted = [row for row in table.values() if isinstance(row.get("wrong"), float)]
+    if not counted:
+        return None
+    bad = [row for row in counted if row["wrong"]]
+    every = sum(float(row.get("calls") or 0) for row in counted)
+    total = sum(float(row["wrong"]) for row in counted)
+    numbers: dict[str, Number] = {"settings": len(counted), "settings_with_wrong_answers": len(bad), "wrong_answers": round(total), "answers": round(every)}
+    evidence = Evidence("observed", tuple(counted[:MOST_ROWS]))
+    if not bad:
+        return unanswered(QUESTION, "verified_positions", facts, f"None of {every:.0f} answers was counted as wrong.").with_figures(numbers, evidence)
+    versions = {str(row.get("version", "")) for row in bad}
+    clean = sorted({str(row.get("version", "")) for row in counted} - versions - {""})
+    where = ", ".join(_setting(row) for row in bad)
+    words = f"{total:.0f} of {every:.0f} answers were counted as wrong: {where}" + (f"; none under {', '.join(clean)}" if clean else "") + "."
+    return Finding(QUESTION, "wrong_state_restored", f"{words} No position was verified: kvlab check does.", numbers, "medium", (evidence,), _FRESH)
+
+
+def _setting(row: dict[str, float | str]) -> str:
+    of = [f"under {row['version']}"] if row.get("version") else []
+    of += [f"at a context of {row['num_ctx']:,.0f}"] if isinstance(row.get("num_ctx"), float) else []
+    calls = f" of {row['calls']:.0f}" if isinstance(row.get("calls"), float) else ""
+    return f"{row['wrong']:.0f}{calls}{' ' if of else ''}{' '.join(of)}"
+
+
+_FRESH = "the same answers to the same prompts from a server that was just started, one after another"

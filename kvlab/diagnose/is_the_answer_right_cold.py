@@ -1,4 +1,4 @@
-"""Question 6 on real arrays: is the answer right after a hit? Restored contents beside those of a cold run on the same tokens and chunk edges.
+"""Question 6 on real arrays: is the answer right after a hit? Restored contents compared with those of a cold run on the same tokens and chunk edges.
 
 The comparison is a table made where models run (`kvlab.lab.answer_check`); this reads it. `numeric` means that last bits differ, as other
 chunk edges make them: a text may then differ where two tokens were nearly as likely. A wrong state differs by far more.
@@ -17,7 +17,7 @@ def is_the_answer_right_cold(compared: pl.DataFrame) -> Finding:
 
     Args:
         compared: A row for each stretch of restored positions: `request`, `layer`, `state` (identical, numeric or wrong), `start`, `end`,
-            `belongs_to` (the request whose tokens lie there), `difference` (a share of the layer's largest number), `same_reply`.
+            `belongs_to` (the request whose tokens are there), `difference` (a share of the layer's largest number), `same_reply`.
     """
     if compared.is_empty():
         return not_enough_data(QUESTION, "No request restored anything.", "Run requests that share a beginning.")
@@ -55,17 +55,17 @@ def _largest(compared: pl.DataFrame) -> float:
 
 
 def _summary(verdict: str, wrong: pl.DataFrame, numeric: pl.DataFrame, numbers: dict[str, Number]) -> str:
-    told = f"{numbers['replies_that_differ']} of {numbers['replies_compared']} replies differ from the cold ones."
+    replies = f"{numbers['replies_that_differ']} of {numbers['replies_compared']} replies differ from the cold ones."
     if verdict == "wrong_state_restored":
         first = wrong.row(0, named=True)
         return (
             f"Request {first['request']} restored positions [{first['start']}, {first['end']}) of {first['layer']} layers that differ from a cold run by "
-            f"{first['difference']:.3g} of the largest number; what lies there was written by request {first['belongs_to']}. "
-            f"{numbers['requests_with_wrong_positions']} of {numbers['requests_compared']} requests are affected. {told}"
+            f"{first['difference']:.3g} of the largest number; what is there was written by request {first['belongs_to']}. "
+            f"{numbers['requests_with_wrong_positions']} of {numbers['requests_compared']} requests are affected. {replies}"
         )
     if verdict == "numeric":
         return (
             f"Restored contents differ from cold ones in their last bits only (at most {_largest(numeric):.1e} of the largest number), as other chunk "
-            f"edges make them; a text may differ where two tokens were nearly as likely. {told}"
+            f"edges make them; a text may differ where two tokens were nearly as likely. {replies}"
         )
-    return f"The restored contents of all {numbers['requests_compared']} requests are those of a cold run, bit for bit. {told}"
+    return f"The restored contents of all {numbers['requests_compared']} requests are those of a cold run, bit for bit. {replies}"

@@ -1,8 +1,9 @@
 """Restore points: where a request was restored, which point of the rules that is, and which one would have helped.
 
-Rules (facts of Ollama's MLX runner, in the policy's words): a whole state stands at every multiple of `capture_grid` of a cold prompt, at
+Rules (facts of Ollama's MLX runner, in the policy's words): a whole state is stored at every multiple of `capture_grid` of a cold prompt, at
 `capture_before_end` tokens before a prompt's end, where an earlier request left the trie (its branch point), and where one ended. With a draft
 head that looks one token ahead each lies one token lower. Full attention can be restored anywhere, so only whole states limit a restore.
+A cache of whole entries (mlx-lm's) has no such points: an entry that is longer than the match must be rewound, which such layers refuse.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ class RestorePoint:
 
     Attributes:
         used: The offset that was restored; 0 for none.
-        used_is: What stood there: `grid`, `before_prompt_end`, `end_of_a_request`, `branch_point`, `none` or `unknown`.
+        used_is: What put a state there: `grid`, `before_prompt_end`, `end_of_a_request`, `branch_point`, `none` or `unknown`.
         helps: The offset at which a whole state would have saved most.
         helps_is: What would have put it there: `grid` (one of the rules' own, which is not there any more), `before_prompt_end`, `at_the_match`.
         spared: Tokens that need not have been evaluated then.
-        refused_at: Where the layers stood when a restore was refused and all of them were freed; None when none was.
+        refused_at: At which offset the layers were when a restore was refused and all of them were freed; None when none was.
         layers: The kinds of layer that can only be restored at such a point, joined by ` or `.
         look_ahead: Tokens by which each point lies lower.
+        rewind: Tokens by which the shortest whole entry that holds the match is longer; None in a trie.
     """
 
     used: int
@@ -41,11 +43,16 @@ class RestorePoint:
     refused_at: int | None
     layers: str
     look_ahead: int
+    rewind: int | None = None
 
 
 def restore_point(row: dict[str, Any], earlier: Sequence[dict[str, Any]], shape: Shape | None, policy: Policy) -> RestorePoint:
     """Return the restore points of a row of `requests` whose `cached` is below its `matched`; `earlier` are the rows before it."""
     matched, cached = int(row["matched"]), int(row["cached"])
+    if policy.store == "whole_entry_lru":
+        lengths = [length for one in earlier if (length := (one["tokens"] or 0) + (one["generated"] or 0)) > matched]
+        rewind = min(lengths, default=matched) - matched
+        return RestorePoint(cached, "whole_entry", matched, "at_the_match", matched - cached, _refused_at(row), _layers(row, shape), 0, rewind)
     ahead = shape.look_ahead if shape is not None else _look_ahead(cached or _refused_at(row) or 0, policy)
     used_is = _what(cached, earlier, policy, ahead)
     helps, helps_is = _better(matched, cached, earlier, policy, ahead)
@@ -106,6 +113,9 @@ def _layers(row: dict[str, Any], shape: Shape | None) -> str:
 
 def words(point: RestorePoint, policy: Policy) -> str:
     """Return the restore points in a sentence or two."""
+    if point.rewind is not None:
+        longer = f"The entry that holds the match is {point.rewind} tokens longer" if point.rewind else "The entry that holds the match has no state there"
+        return f"{longer}: layers of kind {point.layers} cannot be rewound, so all of it is evaluated again ({point.spared} tokens spared at most)."
     lower = f" - {point.look_ahead} for the draft head's look-ahead" if point.look_ahead else ""
     grid, before = policy.capture_grid, policy.capture_before_end
     used = {
@@ -114,7 +124,7 @@ def words(point: RestorePoint, policy: Policy) -> str:
         "end_of_a_request": "the point used is an earlier request's end",
         "branch_point": "the point used is where an earlier request left the trie",
         "none": "no restore point was used",
-        "unknown": "what put the point used there is not told",
+        "unknown": "what put the point used there was not recorded",
     }[point.used_is]
     helps = {
         "grid": f"the grid's own point at {point.helps} would have helped; it is not there, as when a prefill was cancelled or its node evicted",

@@ -1,9 +1,8 @@
-"""Room: what a model may still lawfully take, and what its machine still has. Bytes throughout; what is not known is None.
+"""Room: what a model may still take by the rules, and what its machine still has. Bytes throughout; what is not known is None.
 
 Still to come, by the rules: what its budget has left, live buffers up to a full context, and what a prefill of that length needs for a
 moment. How full the budget is comes from what the cache counts, or from the weights and what is held now; without either all of it is taken
-for unfilled, and `budget_was_read` says so. What the machine has: what the system calls available, or the share that it calls free, else all
-of it less what is held.
+for unfilled, and `budget_was_read` says so.
 """
 
 from __future__ import annotations
@@ -13,20 +12,29 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from kvlab.diagnose.known import last, machine_bytes, policy_of, shape_of
-from kvlab.diagnose.machine_told import machine_told
-from kvlab.diagnose.parts import Parts, parts
 from kvlab.diagnose.peak_transients import prefill_transient
 from kvlab.importers.figures import read_figure
-from kvlab.recording import Recording
+from kvlab.recording.facts import Facts
+from kvlab.recording.facts.facts import MOST_CONTEXT
+from kvlab.units import GIB
 
-AVAILABLE = ("available", "system_free")
-"""Gauges of what can be had without swapping. The free pages of vm_stat are none: they leave out what the system would give back."""
-
-MOST_CONTEXT = 2**24
-"""Tokens of context that are believed; a pasted figure may be anything."""
+KEPT_FREE = GIB // 4
+"""A proposed budget is a whole number of these, so that a figure that is a little off does not pass the machine."""
 
 _REFUSED = re.compile(r"model requires (?:more system memory \()?([\d.]+ [KMGT]?i?B)\)? (?:but only|than is available \()\s?([\d.]+ [KMGT]?i?B)")
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The highest peak of a recording's requests: its bytes, its request and its prompt tokens, with the lowest one; requests with a peak are counted."""
+
+    bytes: int
+    request: int
+    tokens: int | None
+    lowest: int
+    lowest_tokens: int | None
+    requests: int
+    above_rest: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +43,17 @@ class Room:
 
     Attributes:
         held: What the model takes now.
-        base: What it takes without snapshots: weights, else what was listed first.
+        base: What it takes without snapshots: the weights, else what was listed first.
         budget: Of the snapshots.
         budget_left: What they have not used.
         budget_was_read: Whether what they use was read, or follows from the weights; else all of the budget may be filled already.
         live_left: What live buffers may still grow by, to a full context.
-        transient: What the last forward of a prefill of a full context needs for a moment.
+        transient: What the last forward of a prefill of a full context needs for a moment, or what the highest recorded peak needed beyond what stayed.
         context: Tokens of that context.
         total: All bytes of the machine.
         available: What it has left; where nobody read it, at most so much: all of it less what is held.
         was_read: Whether `available` was read.
-        swap: Swap in use.
+        peak: The highest recorded peak.
     """
 
     held: int | None
@@ -59,90 +67,96 @@ class Room:
     total: int | None
     available: int | None
     was_read: bool
-    swap: int | None
+    peak: Peak | None
+
+    @property
+    def full(self) -> int | None:
+        """What the model takes with a full budget and a full context; None when its base is not known."""
+        return None if self.base is None else self.base + self.budget + (self.live_left or 0)
+
+    @property
+    def largest_budget(self) -> int | None:
+        """The largest budget that leaves room for weights, live buffers and a prefill's moment; None when machine or base is not known."""
+        if self.total is None or self.base is None:
+            return None
+        return max(0, self.total - self.base - (self.live_left or 0) - (self.transient or 0))
+
+    @property
+    def proposed_budget(self) -> int | None:
+        """The largest budget, rounded down to `KEPT_FREE`; None when none leaves room."""
+        return (self.largest_budget or 0) // KEPT_FREE * KEPT_FREE or None
 
 
-def room(recording: Recording) -> Room:
-    """Return what a recording tells of it."""
-    held, shape, policy = parts(recording), shape_of(recording), policy_of(recording)
-    now = held.get("size") or _sum(held) or held.get("footprint")
-    base = held.get("weights") or _first(recording) or (shape.weights_bytes if shape is not None else None) or None
+def room(facts: Facts) -> Room:
+    """Return what a recording's facts say of it."""
+    held, shape, machine = facts.parts, facts.shape.value, facts.machine
+    now, of_shape = held.held, _weights_of_shape(facts)
+    # what was listed first may have snapshots in it already, so the shape's own weights count before it
+    base = held.get("weights") or facts.loaded_weights or of_shape or facts.first_size
     counted = held.get("counted")
-    weights_known = bool(held.get("weights") or (shape is not None and shape.weights_bytes) or _loaded(recording))
-    budget_was_read = counted is not None or (weights_known and now is not None)
+    budget_was_read = counted is not None or ((held.get("weights") or facts.loaded_weights or of_shape) is not None and now is not None)
     if counted is None:
         counted = max(0, now - base) if now is not None and base is not None else 0
-    context = _context(recording) or (min(shape.context, MOST_CONTEXT) if shape is not None else 0) or None
+    context, peak = _context(facts), highest_peak(facts)
     live_left = transient = None
     if shape is not None and context:
         live_left = max(0, shape.bytes_per_token * context - (held.get("live") or 0))
-        transient = prefill_transient(shape, policy, context)
-    available = next((found for gauge in AVAILABLE if (found := last(recording, gauge)) is not None), None)
-    total = machine_bytes(recording)
-    share = machine_told(recording).free_share
-    if available is None and total is not None and share is not None:
-        available = round(total * share)
-    was_read = available is not None
-    if available is None and total is not None and now is not None:
-        used = last(recording, "memory_used")
-        was_read = used is not None
-        available = total - (used if used is not None else now)
+        transient = prefill_transient(shape, facts.policy.value, context)
+    if peak is not None and peak.above_rest is not None:
+        transient = max(transient or 0, peak.above_rest)
+    available = machine.available
+    if available is None and machine.total is not None and now is not None:
+        available = machine.total - now
     return Room(
         held=now,
         base=base,
-        budget=policy.budget_bytes,
-        budget_left=max(0, policy.budget_bytes - counted),
+        budget=facts.budget.value,
+        budget_left=max(0, facts.budget.value - counted),
         budget_was_read=budget_was_read,
         live_left=live_left,
         transient=transient,
         context=context,
-        total=total,
+        total=machine.total,
         available=available,
-        was_read=was_read,
-        swap=last(recording, "swap_used"),
+        was_read=machine.available is not None,
+        peak=peak,
     )
 
 
-def refused(recording: Recording) -> tuple[int, int] | None:
+def _context(facts: Facts) -> int | None:
+    """Return the context that may come: as listed or sent, else of our own runs that of the longest request, else the model's whole one."""
+    shape = facts.shape.value
+    if facts.context is not None or shape is None:
+        return facts.context
+    longest = facts.requests.select((pl.col("tokens") + pl.col("generated").fill_null(0)).max()).item() if facts.inside else None
+    return int(longest) if longest else min(shape.context, MOST_CONTEXT) or None
+
+
+def _weights_of_shape(facts: Facts) -> int | None:
+    """Return the weights of the model's shape, where what was listed first can be these and a cache: other files of a model have other weights."""
+    shape, first = facts.shape.value, facts.first_size
+    if shape is None or not shape.weights_bytes:
+        return None
+    most = shape.weights_bytes + facts.budget.value + shape.bytes_per_token * (facts.context or shape.context)
+    return shape.weights_bytes if first is None or shape.weights_bytes <= first <= most else None
+
+
+def highest_peak(facts: Facts) -> Peak | None:
+    """Return the highest peak of the requests; None when none was recorded."""
+    rows = facts.requests.filter(pl.col("peak") > 0).sort("peak", "request").select("request", "tokens", "peak", "active", "pool")
+    if not rows.height:
+        return None
+    low, high = rows.row(0, named=True), rows.row(-1, named=True)
+    rest = None if high["active"] is None else max(0, high["peak"] - high["active"])
+    return Peak(high["peak"], high["request"], high["tokens"], low["peak"], low["tokens"], rows.height, rest)
+
+
+def refused(facts: Facts) -> tuple[int, int] | None:
     """Return the bytes that a server said a model needs and those it had, when it refused to load one; None when it did not."""
-    for words in recording.events.filter(pl.col("kind") == "warned").get_column("message").drop_nulls():
+    for _, words in facts.warnings:
         found = _REFUSED.search(words)
         figures = [read_figure(text) for text in found.groups()] if found else []
         if figures and all(figure is not None and figure.observed is not None for figure in figures):
             needs, has = (int(figure.observed or 0) for figure in figures if figure is not None)
             return needs, has
     return None
-
-
-def _sum(held: Parts) -> int | None:
-    if held.get("active") is not None:
-        return (held.get("active") or 0) + (held.get("pool") or 0)
-    names = ("weights", "live", "snapshots", "pool")
-    return sum(held.bytes.get(name, 0) for name in names) if "weights" in held.bytes else None
-
-
-def _first(recording: Recording) -> int | None:
-    """Return the first size of the model that was listed or loaded: weights, mostly."""
-    for gauge in ("size_vram", "size", "reported", "resident"):
-        rows = recording.observed.filter((pl.col("gauge") == gauge) & pl.col("value").is_not_null())
-        if rows.height:
-            return int(rows.item(0, "value"))
-    return _loaded(recording)
-
-
-def _loaded(recording: Recording) -> int | None:
-    loaded = recording.events.filter((pl.col("kind") == "loaded") & (pl.col("weights") > 0))
-    return int(loaded.item(0, "weights")) if loaded.height else None
-
-
-def none_listed(recording: Recording) -> bool:
-    """Return whether a server was asked for its models and never listed one."""
-    told = recording.events.filter(pl.col("kind") == "listed").get_column("count").drop_nulls()
-    return bool(len(told)) and not (told > 0).any()
-
-
-def _context(recording: Recording) -> int | None:
-    told = recording.events.filter(pl.col("kind") == "listed").get_column("context").drop_nulls()
-    asked = recording.observed.filter(pl.col("gauge").is_in(["asked_context", "num_ctx", "context"])).get_column("number").drop_nulls()
-    found = [int(value) for value in (*told, *asked) if 0 < value <= MOST_CONTEXT]
-    return max(found) if found else None

@@ -7,36 +7,29 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
-from kvlab.events import SnapshotTaken
-from kvlab.recording import Recording
-from kvlab.shape import WHOLE_STATE
+from kvlab.diagnose.finding import Evidence, Finding, Number
+from kvlab.recording.facts import Facts
 from kvlab.units import binary
 
 QUESTION = "what_did_a_hit_allocate"
 MOST_ROWS = 12
 
 
-def has_hits(recording: Recording) -> bool:
-    """Whether a request restored something and its bytes were read."""
-    return not _hits(recording).is_empty()
-
-
-def what_did_a_hit_allocate(recording: Recording, growth: Finding) -> Finding:
-    """Answer what requests that restored something stored anew; `growth` is the answer to budget_or_leak."""
-    hits = _hits(recording)
+def what_did_a_hit_allocate(facts: Facts, growth: Finding) -> Finding | None:
+    """Answer what requests that restored something stored anew; `growth` is the answer to budget_or_leak. None when no hit's bytes were read."""
+    rows = facts.requests.with_columns((pl.col("snapshots") - pl.col("snapshots").shift(1)).alias("grown"))
+    hits = rows.filter((pl.col("cached") > 0) & pl.col("snapshots").is_not_null())
     if hits.is_empty():
-        return not_enough_data(QUESTION, "No request restored anything.", "Record requests that share a beginning.")
+        return None
     best = hits.sort(pl.col("matched") / pl.col("tokens"), descending=True, maintain_order=True).row(0, named=True)
-    states = _states(recording).join(hits.select("request"), on="request", how="right").fill_null(0)
-    grown = hits.filter(pl.col("grown").is_not_null()).get_column("grown")
+    states = facts.whole_states.join(hits.select("request"), on="request", how="right").fill_null(0)
     numbers: dict[str, Number] = {
         "hits": hits.height,
         "best_request": best["request"],
         "best_request_matched_tokens": best["matched"],
         "best_request_tokens": best["tokens"],
         "best_request_matched_percent": round(100 * best["matched"] / best["tokens"], 2),
-        "growth_bytes_per_hit": _median(grown),
+        "growth_bytes_per_hit": _median(hits.get_column("grown").drop_nulls()),
         "whole_states_per_hit": _median(states.get_column("states")),
         "whole_state_bytes_per_hit": _median(states.get_column("state_bytes")),
     }
@@ -49,17 +42,6 @@ def what_did_a_hit_allocate(recording: Recording, growth: Finding) -> Finding:
         evidence=(Evidence("requests", tuple(hits.select("request", "tokens", "matched", "cached", "counted", "grown").head(MOST_ROWS).to_dicts())),),
         refuted_by="hits that store nothing on a model with whole-state layers, or growth that follows the tokens that did not match",
     )
-
-
-def _hits(recording: Recording) -> pl.DataFrame:
-    rows = recording.requests.with_columns((pl.col("snapshots") - pl.col("snapshots").shift(1)).alias("grown"))
-    return rows.filter((pl.col("cached") > 0) & pl.col("snapshots").is_not_null())
-
-
-def _states(recording: Recording) -> pl.DataFrame:
-    taken = recording.events.filter((pl.col("kind") == SnapshotTaken.kind) & pl.col("layer").is_in(WHOLE_STATE))
-    counts = taken.group_by("request", "end").agg(pl.col("counted").sum())
-    return counts.group_by("request").agg(pl.len().cast(pl.Int64).alias("states"), pl.col("counted").sum().alias("state_bytes"))
 
 
 def _median(values: pl.Series) -> int | None:

@@ -9,35 +9,32 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvlab.diagnose.finding import Evidence, Finding, not_enough_data
-from kvlab.recording import Recording
+from kvlab.diagnose.finding import Evidence, Finding
+from kvlab.diagnose.missing import unanswered
+from kvlab.recording.facts import Facts
 
 QUESTION = "what_survived_a_cancel"
 
 
-def what_survived_a_cancel(recording: Recording) -> Finding:
-    """Answer whether retries of cancelled requests resumed where the cancel came."""
-    cancelled = recording.requests.filter(pl.col("stop") == "cancelled")
+def what_survived_a_cancel(facts: Facts) -> Finding | None:
+    """Answer whether retries of cancelled requests resumed where the cancel came; None when no request was cancelled."""
+    cancelled = facts.requests.filter(pl.col("stop") == "cancelled")
+    if cancelled.is_empty():
+        return None
     # a log does not count the tokens of a reply that did not end
     stopped = cancelled.filter(pl.col("generated").fill_null(0) == 0)
-    evaluated = (
-        recording.events.filter(pl.col("kind") == "chunk_ran")
-        .group_by("request")
-        .agg(pl.col("end").max().alias("evaluated"))
-        .join(stopped.select("request", "tokens"), on="request", how="inner")
-    )
+    evaluated = facts.prefilled.join(stopped.select("request", "tokens"), on="request", how="inner")
     if evaluated.is_empty():
-        return _not_told(cancelled.get_column("request").to_list(), stopped.get_column("request").to_list())
+        return unanswered(QUESTION, "cancelled_prefill", facts, _why_not(cancelled, stopped))
     pairs = (
-        recording.requests.select("request", "tokens", "matched", "cached", "limiting_layer")
+        facts.requests.select("request", "tokens", "matched", "cached", "limiting_layer")
         .join(evaluated.rename({"request": "cancelled"}), on="tokens", how="inner")
         .filter((pl.col("request") > pl.col("cancelled")) & (pl.col("matched") >= pl.col("evaluated") - 1))
         .with_columns((pl.col("evaluated") - pl.col("cached")).clip(0).alias("lost"))
         .sort("request", "cancelled")
     )
     if pairs.is_empty():
-        missing = "No later request of the same length matched as far as a cancelled one had come."
-        return not_enough_data(QUESTION, missing, "Ask the same prompt again after the cancel.")
+        return unanswered(QUESTION, "retry", facts)
     lost = pairs.filter(pl.col("lost") > 0)
     shown = lost if lost.height else pairs
     worst = shown.sort("lost", descending=True).row(0, named=True)
@@ -59,18 +56,13 @@ def what_survived_a_cancel(recording: Recording) -> Finding:
             "worst_request": worst["request"],
             "worst_request_cached_tokens": worst["cached"],
         },
-        confidence="low" if recording.damaged else "high",
+        confidence="low" if facts.damaged else "high",
         evidence=(Evidence("requests", tuple(shown.head(12).to_dicts())),),
         refuted_by="a retry of the same prompt that restores another number of tokens than the cancelled request had evaluated",
     )
 
 
-def _not_told(cancelled: list[int], before_a_token: list[int]) -> Finding:
-    again = "one that asks the same again"
-    if before_a_token:
-        told = f"Request {before_a_token[0]} was cancelled; how far its prompt had been evaluated is not told."
-        return not_enough_data(QUESTION, told, f"Record the server's log at TRACE (OLLAMA_DEBUG=2), and after the cancel {again}.")
-    if cancelled:
-        told = f"Request {cancelled[0]} was cancelled in its reply, after its prefill."
-        return not_enough_data(QUESTION, told, f"Record a request that is cancelled while its prompt is evaluated, and {again}.")
-    return not_enough_data(QUESTION, "No request was cancelled in its prefill.", f"Record a request that is cancelled, and {again}.")
+def _why_not(cancelled: pl.DataFrame, stopped: pl.DataFrame) -> str:
+    if stopped.height:
+        return f"Request {stopped.item(0, 'request')} was cancelled; how far its prompt had been evaluated was not recorded (the log at OLLAMA_DEBUG=2 has it)."
+    return f"Request {cancelled.item(0, 'request')} was cancelled in its reply, after its prefill."

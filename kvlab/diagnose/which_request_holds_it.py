@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
-from kvlab.recording import Recording
+from kvlab.diagnose.finding import Evidence, Finding, Number
+from kvlab.diagnose.missing import unanswered
 from kvlab.recording.extremes import smallest
+from kvlab.recording.facts import Facts
 from kvlab.units import binary
 
 QUESTION = "which_request_holds_it"
 MOST_ROWS = 12
 
 
-def which_request_holds_it(recording: Recording, growth: Finding) -> Finding:
-    """Answer which requests' snapshots are still alive; `growth` is the answer to budget_or_leak."""
-    alive = recording.spans.filter(pl.col("died").is_null())
+def which_request_holds_it(facts: Facts, growth: Finding) -> Finding | None:
+    """Answer which requests' snapshots are still alive; `growth` is the answer to budget_or_leak. None when snapshots were not recorded."""
+    if facts.spans.is_empty():
+        return None
+    alive = facts.spans.filter(pl.col("died").is_null())
     if alive.is_empty():
-        return not_enough_data(QUESTION, "No snapshot is alive at the end.", "Record a run whose requests leave something behind.")
+        return unanswered(QUESTION, "snapshots", facts)
     held = (
-        # a log tells what is counted, not what it retains
+        # a log has what is counted, not what it retains
         alive.with_columns(pl.coalesce("retained", "counted").alias("retained"))
         .group_by("request")
         .agg(pl.col("retained").sum(), pl.col("counted").sum(), pl.len().alias("snapshots"))
         .sort(["retained", "request"], descending=[True, False])
-        .join(recording.requests.select("request", "label"), on="request", how="left")
+        .join(facts.requests.select("request", "label"), on="request", how="left")
     )
     total, first = int(held["retained"].sum()), held.row(0, named=True)
     numbers: dict[str, Number] = {
-        "requests": recording.requests.height,
+        "requests": facts.requests.height,
         "holding_requests": held.height,
         "retained_bytes": total,
         "largest_request": first["request"],
@@ -39,7 +42,7 @@ def which_request_holds_it(recording: Recording, growth: Finding) -> Finding:
         question=QUESTION,
         verdict=growth.verdict,
         summary=(
-            f"{held.height} of {recording.requests.height} requests hold {binary(total)} of snapshots; request {first['request']} holds most, "
+            f"{held.height} of {facts.requests.height} requests hold {binary(total)} of snapshots; request {first['request']} holds most, "
             f"{binary(first['retained'])}, and the oldest that holds any is request {numbers['oldest_request']}. The growth is {growth.verdict}."
         ),
         numbers=numbers,

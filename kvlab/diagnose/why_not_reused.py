@@ -6,7 +6,8 @@ shared something, else `nothing_shared`. A full match leaves one token to evalua
 
 For the request that lost most, the restore point that it used and the one that would have helped are named (restore_points.py), and the kind
 of layer: as recorded, else from the model's shape, else the kinds that can be limited so at all. A log's warning that all caches were freed
-tells where the layers stood then; the trie is kept, so what is listed as the model's size does not fall.
+says at which offset the layers were; the trie is kept, so what is listed as the model's size does not fall.
+Where a server reports what was restored and not what matched, the restored tokens are taken for the match: only that nothing was restored is then certain.
 
 What a restore point or a layer cost is matched - cached. What eviction cost is known only up to a bound: the request went on into
 a branch that is gone, so of the tokens it left any number may have been there.
@@ -18,10 +19,10 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data, number_words
-from kvlab.diagnose.known import OWN, policy_of, shape_of
+from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, number_words
+from kvlab.diagnose.missing import unanswered
 from kvlab.diagnose.restore_points import restore_point, words
-from kvlab.recording import Recording
+from kvlab.recording.facts import Facts
 
 QUESTION = "why_not_reused"
 LOSSES = ("refused_by_layer", "evicted", "reuse_limited_by_restore_point")
@@ -44,11 +45,13 @@ _FREED = " All layers were freed after a refused restore and begin at 0; the tri
 _COLUMNS = ("request", "label", "tokens", "matched", "cached", "left", "reason", "limiting_layer")
 
 
-def why_not_reused(recording: Recording) -> Finding:
+def why_not_reused(facts: Facts) -> Finding:
     """Answer what kept the requests of a recording from reusing what the trie agreed with."""
-    rows = recording.requests.filter(pl.col("matched").is_not_null() & pl.col("cached").is_not_null())
+    rows = facts.requests.filter(pl.col("cached").is_not_null())
+    unmatched = rows.get_column("matched").is_null().any()
+    rows = rows.with_columns(pl.coalesce("matched", "cached").alias("matched"))
     if rows.height < 2 and not rows.get_column("matched").sum():
-        return not_enough_data(QUESTION, f"{rows.height} requests have been matched.", "Record at least 2 requests; the first one has nothing to reuse.")
+        return _without_matches(facts, rows.height)
     rows = rows.with_columns(_reason()).with_columns(
         pl.when(pl.col("reason") == "evicted").then(pl.col("left")).otherwise(pl.col("matched") - pl.col("cached")).alias("lost"),
     )
@@ -56,7 +59,7 @@ def why_not_reused(recording: Recording) -> Finding:
     counts = {reason: rows.filter(pl.col("reason") == reason).height for reason in (*LOSSES, "reused_in_full", "nothing_shared")}
     present = [reason for reason in LOSSES if counts[reason]]
     verdict = max(present, key=lambda reason: lost[reason]) if present else "reused_in_full" if counts["reused_in_full"] else "nothing_shared"
-    # those that cost most stand first, in the evidence too
+    # those that cost most are first, in the evidence too
     decisive = rows.filter(pl.col("reason") == verdict).sort("lost", "matched", descending=True, maintain_order=True)
     worst = decisive.row(0, named=True) if decisive.height else {}
     numbers: dict[str, Number] = {
@@ -75,38 +78,55 @@ def why_not_reused(recording: Recording) -> Finding:
         "worst_request_left_tokens": worst.get("left"),
         "limiting_layer": worst.get("limiting_layer") or "",
     }
-    point = ""
-    if verdict in LIMITED:
-        point = _restore_point(recording, rows, worst, numbers)
+    point = _restore_point(facts, rows, worst, numbers) if verdict in LIMITED else ""
     freed = int(rows.get_column("warnings").list.eval(pl.element().str.contains(FREE_ALL, literal=True)).list.any().fill_null(value=False).sum())
     if freed:
         numbers["requests_that_freed_all_caches"] = freed
+    none = unmatched and verdict == "nothing_shared"
+    sure: Confidence = "low" if facts.damaged or none else "high" if facts.inside else "medium"
     return Finding(
         question=QUESTION,
         verdict=verdict,
-        summary=_SUMMARIES[verdict].format(**numbers)
+        summary=(_NOTHING if none else _SUMMARIES[verdict]).format(**numbers)
         + point
         + (_how_many(counts[verdict], numbers) if verdict in LOSSES else "")
         + (_FREED if freed else "")
         + f" Over all requests {numbers['cached_tokens']} of {numbers['prompt_tokens']} prompt tokens were cached.",
         numbers=numbers,
-        confidence="low" if recording.damaged else "high" if recording.manifest.source in OWN else "medium",
+        confidence=sure,
         evidence=(Evidence("requests", tuple(decisive.head(MOST_ROWS).select(_COLUMNS).to_dicts())),),
         refuted_by=_REFUTED_BY[verdict],
     )
 
 
 def _reason() -> pl.Expr:
-    """Return the reason as it was told, else, as of a table, what the counts say: they show a restore point's limit, not what eviction took."""
+    """Return the reason as it was recorded, else, as of a table, what the counts say: they show a restore point's limit, not what eviction took."""
     short = pl.when(pl.col("cached") < pl.min_horizontal("matched", pl.col("tokens") - 1)).then(pl.lit("reuse_limited_by_restore_point"))
     return pl.coalesce(pl.col("reason"), short.when(pl.col("matched") > 0).then(pl.lit("reused_in_full")).otherwise(pl.lit("nothing_shared"))).alias("reason")
 
 
-def _restore_point(recording: Recording, rows: pl.DataFrame, worst: dict[str, Any], numbers: dict[str, Number]) -> str:
+def _without_matches(facts: Facts, matched: int) -> Finding:
+    """Return the answer where requests' matches were not recorded: by a server's own count of hits, where it has one."""
+    hits, misses = (facts.observed.filter(gauge=gauge)["number"].drop_nulls() for gauge in ("cache_hits", "cache_misses"))
+    if len(hits) and len(misses) and not hits[-1] and misses[-1]:
+        numbers: dict[str, Number] = {"cache_hits": 0, "cache_misses": int(misses[-1])}
+        grown = facts.figures("prompt_cache")["value"]
+        if len(grown) > 1:
+            numbers["store_growth_bytes"] = int(grown[-1] - grown[0])
+        stored = f" while what it stores grew by {number_words('bytes', numbers['store_growth_bytes'])}" if "store_growth_bytes" in numbers else ""
+        summary = f"Nothing was restored: {numbers['cache_misses']} misses and no hit{stored}. Whether the prompts share a beginning was not recorded."
+        return Finding(
+            QUESTION, "nothing_shared", summary, numbers, "low", (Evidence("observed", (dict(numbers),)),), "a hit among further requests of the kind"
+        )
+    lacks = "One request was matched; the first one has nothing to reuse." if matched else ""
+    return unanswered(QUESTION, "matches", facts, lacks)
+
+
+def _restore_point(facts: Facts, rows: pl.DataFrame, worst: dict[str, Any], numbers: dict[str, Number]) -> str:
     """Add the restore points of the request that lost most to the numbers, and return them in words."""
-    policy = policy_of(recording)
+    policy = facts.policy.value
     earlier = rows.filter(pl.col("request") < worst["request"]).tail(MOST_EARLIER).select("tokens", "matched", "generated").to_dicts()
-    point = restore_point(worst, earlier, shape_of(recording), policy)
+    point = restore_point(worst, earlier, facts.shape.value, policy)
     numbers["limiting_layer"] = point.layers
     numbers |= {
         "restore_point_used_tokens": point.used,
@@ -129,6 +149,7 @@ def _how_many(count: int, numbers: dict[str, Number]) -> str:
     return f" This happened to {count} requests: {shown}{' among them' if count > MOST_ROWS else ''}."
 
 
+_NOTHING = "Nothing was restored in {requests} requests; what of their prompts matched was not recorded."
 _SUMMARIES = {
     "reused_in_full": "What matched was restored: request {worst_request} matched {worst_request_matched_tokens} tokens and left {worst_request_left_tokens}.",
     "nothing_shared": "No request shared a beginning with an earlier one.",

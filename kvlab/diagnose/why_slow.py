@@ -1,8 +1,9 @@
 """Question 8: why is it slow now: swapping, evaluating again what was there before, or a long reply?
 
-- `swap`: swap grew during the recording, and where speeds are told, they fell with it; also by less, where the system tells that little is free.
-- `re_prefill`: of all seconds told, at least `MUCH` went into tokens that had matched and were not restored.
-- `long_decode`: at least `MUCH` went into replies. A prefill always stops one token before its end, so `total - 1` is a reply that runs,
+- `swap`: swap grew during the recording, and where speeds are known, they fell with it; also by less, where the system says that little is free;
+  or a good part of the process that holds the model is swapped out.
+- `re_prefill`: of all seconds recorded, at least `MUCH` went into tokens that had matched and were not restored.
+- `long_decode`: at least half went into replies. A prefill always stops one token before its end, so `total - 1` is a reply that runs,
   not a prefill that hangs.
 Seconds are those of the recording; a run of the twin has none that mean anything.
 """
@@ -14,10 +15,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, not_enough_data
-from kvlab.diagnose.machine_told import LITTLE, MachineTold, machine_told
-from kvlab.events import Warned
-from kvlab.recording import Recording
+from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
+from kvlab.diagnose.missing import unanswered
+from kvlab.recording.facts import Facts
 from kvlab.units import GB, MIB, binary
 
 QUESTION = "why_slow"
@@ -26,10 +26,13 @@ MUCH = 1 / 3
 """The share of all seconds from which on one reason is the answer; half for replies."""
 
 SWAPPED = GB
-"""Growth of swap from which on it is."""
+"""Bytes of swap that grew, or of a process that are swapped out, from which on swapping is the answer."""
 
 SWAPPED_SHORT = 256 * MIB
-"""The same where the system tells that little is free."""
+"""The same where the system says that little is free."""
+
+LITTLE = 0.15
+"""The share that is free, as `memory_pressure` reports it, at or below which a machine has little left."""
 
 LEAST_S = 1.0
 """Seconds in all below which nothing is slow."""
@@ -37,33 +40,44 @@ LEAST_S = 1.0
 FELL = 0.7
 """A speed that is at most this share of the first one has fallen."""
 
-_SWAP_NOTED = re.compile(r"\bswap(?:ping|ped)?(?: already| is)? (?:active|in use)|\bswapping\b", re.IGNORECASE)
+OUT = ("swapped", "process_swap")
+"""Gauges of a process's bytes that are swapped out."""
+
+_NOTED = re.compile(r"\bswap(?:ping|ped)?(?: already| is)? (?:active|in use)|\bswapping\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Swap:
-    machine: MachineTold
-    speed_first: float | None
-    speed_last: float | None
+    """Swap of the machine and of the model's process in bytes, and the first and the last speed of replies in tokens per second."""
+
+    grew: int
+    out: int
+    of_process: int
+    resident: int
+    free_share: float | None
+    first: float | None
+    last: float | None
 
     @property
-    def most(self) -> int:
-        return max(self.machine.swap_grew, self.machine.swapped_out)
+    def decides(self) -> bool:
+        most = max(self.grew, self.out)
+        short = most >= SWAPPED_SHORT and self.free_share is not None and self.free_share <= LITTLE
+        return (most >= SWAPPED or short) and (self.fell or self.first is None)
 
     @property
-    def short(self) -> bool:
-        return self.most >= SWAPPED_SHORT and self.machine.free_share is not None and self.machine.free_share <= LITTLE
+    def holds_process(self) -> bool:
+        return self.of_process >= SWAPPED and self.of_process >= MUCH * (self.of_process + self.resident)
 
     @property
     def fell(self) -> bool:
-        return self.speed_first is not None and self.speed_last is not None and self.speed_last <= FELL * self.speed_first
+        return self.first is not None and self.last is not None and self.last <= FELL * self.first
 
 
-def why_slow(recording: Recording) -> Finding:
+def why_slow(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one of the answers
     """Answer what took the time."""
-    if recording.manifest.source == "twin":
-        return not_enough_data(QUESTION, "A run of the twin has no seconds that mean anything.", "Record a real run, a log or a probe.")
-    swap, rows = _swap(recording), _seconds(recording)
+    if facts.exact:
+        return unanswered(QUESTION, "seconds", facts, "A run of the twin has no seconds that mean anything.")
+    swap, rows = _swap(facts), _seconds(facts)
     prefill, decode, again, waited = (float(rows.get_column(name).sum() or 0) for name in ("prefill", "decode", "again", "waited"))
     total = prefill + decode + waited
     numbers: dict[str, Number] = {
@@ -73,48 +87,53 @@ def why_slow(recording: Recording) -> Finding:
         "evaluated_again_s": round(again, 2),
         "waited_s": round(waited, 2),
         "evaluated_again_tokens": int(rows.get_column("lost").sum() or 0),
-        "swap_growth_bytes": swap.machine.swap_grew,
-        "swapped_out_bytes": swap.machine.swapped_out,
-        "free_share": swap.machine.free_share,
-        "first_decode_tokens_per_s": swap.speed_first,
-        "last_decode_tokens_per_s": swap.speed_last,
+        "swap_growth_bytes": swap.grew,
+        "swapped_out_bytes": swap.out,
+        "process_swapped_out_bytes": swap.of_process or None,
+        "free_share": swap.free_share,
+        "first_decode_tokens_per_s": swap.first,
+        "last_decode_tokens_per_s": swap.last,
     }
     evidence = (Evidence("requests", tuple(rows.sort("spent", descending=True).head(5).to_dicts())),)
-    if (swap.most >= SWAPPED or swap.short) and (swap.fell or swap.speed_first is None):
-        speed = f" Replies fell from {swap.speed_first:.4g} to {swap.speed_last:.4g} tokens/s with it." if swap.fell else ""
-        out = f", {binary(swap.machine.swapped_out)} were swapped out meanwhile" if swap.machine.swapped_out else ""
-        whose = "what the model holds" if recording.requests.height else "what runs on the machine"
-        words = f"Swap grew by {binary(swap.machine.swap_grew)}{out}: {whose} no longer fits.{speed}"
-        if swap.machine.free_share is not None:
-            words = f"{words} {swap.machine.words()}"
-        if not swap.fell:
-            words += " No speeds are told beside it."
-        sure = "high" if swap.fell else "medium" if swap.most >= SWAPPED else "low"
-        return _finding("swap", words, numbers, sure, evidence)
+
+    def found(verdict: str, words: str, confidence: Confidence = "medium") -> Finding:
+        return Finding(QUESTION, verdict, words, numbers, confidence, evidence, _REFUTED_BY[verdict])
+
+    if swap.decides:
+        return found("swap", _swap_words(facts, swap), "high" if swap.fell else "medium" if max(swap.grew, swap.out) >= SWAPPED else "low")
+    if swap.holds_process:
+        whole = swap.of_process + swap.resident
+        return found("swap", f"{binary(swap.of_process)} of the process's {binary(whole)} are swapped out: what it reads of them comes from the disk.")
     if total < LEAST_S:
-        record = "Record seconds: the server's log at INFO with its times, or kvlab probe --workload."
-        return not_enough_data(QUESTION, f"{total:.1f} s of prefill and reply are told, which is nothing to explain.{_noted(recording)}", record)
+        lacks = f"{total:.1f} s of prefill and reply were recorded, which is nothing to explain.{_noted(facts)}" if total else ""
+        return unanswered(
+            QUESTION, "seconds" if not total else "another_time", facts, lacks or f"Seconds of prefill and reply were not recorded.{_noted(facts)}"
+        )
     waits = waited >= MUCH * total
     if not waits and again >= MUCH * total:
-        words = (
-            f"{again:.1f} of {total:.1f} s went into {numbers['evaluated_again_tokens']} tokens that had matched and were evaluated again; "
-            "why_not_reused says which restore point was missing."
-        )
-        return _finding("re_prefill", words, numbers, "medium", evidence)
+        words = f"{again:.1f} of {total:.1f} s went into {numbers['evaluated_again_tokens']} tokens that had matched and were evaluated again"
+        return found("re_prefill", f"{words}; why_not_reused says which restore point was missing.")
     if not waits and decode >= total / 2:
-        slowest = rows.sort("decode", descending=True).row(0, named=True)
-        words = (
-            f"{decode:.1f} of {total:.1f} s went into replies, {slowest['decode'] or 0:.1f} s of it into request {slowest['request']} "
-            f"({slowest['generated'] if slowest['generated'] is not None else 'an unknown number of'} tokens). "
-            "A prefill that shows one token less than its total has ended: what follows is the reply."
-        )
-        return _finding("long_decode", words, numbers, "medium", evidence)
+        return found("long_decode", _decode_words(rows, decode, total))
     lacks = f"{prefill:.1f} of {total:.1f} s went into prompts that were new: neither swap, nor tokens evaluated again, nor long replies explain it."
-    record = "Record the same requests when they are fast, and compare."
-    if waits:
-        lacks, record = _waited_words(rows, waited, total), "Record the server's log beside it: kvlab probe --log server.log."
-    finding = not_enough_data(QUESTION, lacks, record)
-    return Finding(QUESTION, finding.verdict, finding.summary, numbers, "low", evidence, finding.refuted_by)
+    return unanswered(QUESTION, "another_time", facts, _waited_words(rows, waited, total) if waits else lacks).with_figures(numbers, *evidence)
+
+
+def _swap_words(facts: Facts, swap: _Swap) -> str:
+    out = f", {binary(swap.out)} were swapped out meanwhile" if swap.out else ""
+    whose = "what the model holds" if facts.requests.height else "what runs on the machine"
+    speed = f" Replies fell from {swap.first:.4g} to {swap.last:.4g} tokens/s with it." if swap.fell else ""
+    system = f" {facts.machine.words()}" if swap.free_share is not None else ""
+    return f"Swap grew by {binary(swap.grew)}{out}: {whose} no longer fits.{speed}{system}" + ("" if swap.fell else " No speeds were recorded with it.")
+
+
+def _decode_words(rows: pl.DataFrame, decode: float, total: float) -> str:
+    slowest = rows.sort("decode", descending=True).row(0, named=True)
+    tokens = slowest["generated"] if slowest["generated"] is not None else "an unknown number of"
+    return (
+        f"{decode:.1f} of {total:.1f} s went into replies, {slowest['decode'] or 0:.1f} s of it into request {slowest['request']} ({tokens} tokens). "
+        "A prefill that shows one token less than its total has ended: what follows is the reply."
+    )
 
 
 def _waited_words(rows: pl.DataFrame, waited: float, total: float) -> str:
@@ -125,11 +144,10 @@ def _waited_words(rows: pl.DataFrame, waited: float, total: float) -> str:
     )
 
 
-def _seconds(recording: Recording) -> pl.DataFrame:
+def _seconds(facts: Facts) -> pl.DataFrame:
     """Return a row a request: seconds of prefill and reply, and of the prefill those for tokens that had matched."""
-    told = recording.observed.filter(pl.col("gauge") == "waited_s").group_by("request").agg(pl.col("number").sum().alias("waited"))
     rows = (
-        recording.requests.join(told, on="request", how="left", maintain_order="left")
+        facts.requests.join(facts.waited, on="request", how="left", maintain_order="left")
         .with_columns(
             pl.col("waited").fill_null(0),
             pl.coalesce("prefill_s", "ttft_s").fill_null(0).alias("prefill"),
@@ -143,26 +161,21 @@ def _seconds(recording: Recording) -> pl.DataFrame:
     return rows.select(*columns, (pl.col("prefill") * share).alias("again"))
 
 
-def _noted(recording: Recording) -> str:
-    """Return what somebody wrote of swap beside a request's figures."""
-    for request, message in recording.events.filter(pl.col("kind") == Warned.kind).select("request", "message").iter_rows():
-        found = _SWAP_NOTED.search(message or "")
-        if found:
-            return f" Beside request {request} stands: {found[0]}."
-    return ""
+def _noted(facts: Facts) -> str:
+    """Return what somebody wrote of swap with a request's figures."""
+    noted = next(((request, found[0]) for request, message in facts.warnings if (found := _NOTED.search(message))), None)
+    return f" Request {noted[0]} has the remark: {noted[1]}." if noted else ""
 
 
-def _swap(recording: Recording) -> _Swap:
-    observed = recording.observed
-    speeds = observed.filter((pl.col("gauge") == "decode_tps") & (pl.col("request") > 0)).sort("request").get_column("number").drop_nulls().to_list()
+def _swap(facts: Facts) -> _Swap:
+    speeds = facts.numbers("decode_tps")
     if not speeds:
-        told = recording.requests.filter((pl.col("decode_s") > 0) & (pl.col("generated") > 1))
-        speeds = told.select(pl.col("generated") / pl.col("decode_s")).to_series().to_list()
-    return _Swap(machine_told(recording), float(speeds[0]) if len(speeds) > 1 else None, float(speeds[-1]) if len(speeds) > 1 else None)
-
-
-def _finding(verdict: str, summary: str, numbers: dict[str, Number], confidence: Confidence, evidence: tuple[Evidence, ...]) -> Finding:
-    return Finding(QUESTION, verdict, summary, numbers, confidence, evidence, _REFUTED_BY[verdict])
+        timed = facts.requests.filter((pl.col("decode_s") > 0) & (pl.col("generated") > 1))
+        speeds = timed.select(pl.col("generated") / pl.col("decode_s")).to_series().to_list()
+    first, last = (speeds[0], speeds[-1]) if len(speeds) > 1 else (None, None)
+    of_process = next((facts.last[gauge] for gauge in OUT if gauge in facts.last), 0)
+    machine = facts.machine
+    return _Swap(machine.swap_grew, machine.swapped_out, of_process, facts.last.get("rss", 0), machine.free_share, first, last)
 
 
 _REFUTED_BY = {

@@ -1,19 +1,17 @@
-"""Question 5: will the next request, or what this model may still lawfully take, fit this machine?
+"""Question 5: will the next request, or what this model may still take by the rules, fit this machine?
 
-- `does_not_fit`: the server refused a load for it, or what the rules still allow is more than the machine has available.
+- `does_not_fit`: the server refused a load for it, the system killed the process, a request's peak is more than the machine has, or what the rules
+  still allow is more than it has available.
 - `fits`: budget left + live buffers to a full context + a prefill's transients are less than what is available.
-- `needs_peak_forecast`: budget and live buffers fit, but what a prefill needs for a moment is not known (the model's shape is not), or decides.
+- `needs_peak_forecast`: budget and live buffers fit, but what a prefill needs for a moment is not known (neither the model's shape nor a peak), or decides.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from kvlab.diagnose.finding import Evidence, Finding, Number, not_enough_data
-from kvlab.diagnose.machine_told import machine_told
-from kvlab.diagnose.peaks_told import peaks_told
-from kvlab.diagnose.room import Room, none_listed, refused, room
-from kvlab.recording import Recording
+from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
+from kvlab.diagnose.missing import unanswered
+from kvlab.diagnose.room import Peak, Room, highest_peak, refused, room
+from kvlab.recording.facts import Facts
 from kvlab.units import GB, binary
 
 QUESTION = "will_it_fit"
@@ -21,64 +19,114 @@ QUESTION = "will_it_fit"
 SWAPPED = GB
 """Swap in use from which on a machine has no bytes to give away."""
 
+MOSTLY = 0.8
+"""The share of a machine's pages that may not be paged out, from which on nothing more fits."""
 
-def will_it_fit(recording: Recording) -> Finding:
+
+def will_it_fit(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one of the answers
     """Answer whether what may still come fits what the machine has left."""
-    said = refused(recording)
-    if said is not None:
-        needs, has = said
-        return _finding(
-            "does_not_fit",
-            f"The server refused a load: it needs {binary(needs)} and {binary(has)} were available.",
-            {"needs_bytes": needs, "available_bytes": has},
-            "the same load going through while the same models stay loaded",
-            "high",
-        )
-    if none_listed(recording):
-        return not_enough_data(QUESTION, f"No model is listed. {machine_told(recording).words()}".strip(), "Load one and look again: kvlab probe.")
-    found = room(recording)
+    seen = _refusal(facts)
+    if seen is not None:
+        return seen
+    if facts.none_listed:
+        return unanswered(QUESTION, "loaded_model", facts, f"No model is listed. {facts.machine.words()}".strip())
+    found = room(facts)
     if found.available is None:
-        record = "Record the machine's bytes beside it: kvlab probe reads what is available and swap; on a Mac also vm_stat or Activity Monitor's pane."
-        return _machine_not_told(recording, record)
+        return _without_machine(facts)
     if found.held is None:
-        told = f"What the model takes is not told. {machine_told(recording).words()}".strip()
-        return not_enough_data(QUESTION, told, "Record /api/ps beside it: kvlab probe.")
-    lasting = found.budget_left + (found.live_left or 0)
-    peak = lasting + (found.transient or 0)
+        return unanswered(QUESTION, "model_bytes", facts, f"The bytes that the model takes were not recorded. {facts.machine.words()}".strip())
+    # nothing shows a cache: a budget is then nobody's
+    unknown = facts.budget.how == "unknown"
+    lasting = (0 if unknown else found.budget_left) + (found.live_left or 0)
+    coming = lasting + (found.transient or 0)
+    swap = facts.machine.swap_used
     numbers: dict[str, Number] = {
         "available_bytes": found.available,
         "machine_bytes": found.total,
         "held_bytes": found.held,
-        "budget_left_bytes": found.budget_left,
+        "budget_left_bytes": None if unknown else found.budget_left,
         "live_buffers_left_bytes": found.live_left,
         "prefill_transient_bytes": found.transient,
         "context_tokens": found.context,
-        "still_to_come_bytes": peak,
-        "swap_used_bytes": found.swap,
+        "still_to_come_bytes": coming,
+        "swap_used_bytes": swap,
+    } | _peak_numbers(found.peak)
+    if found.peak is not None and found.total is not None and found.peak.bytes > found.total:
+        words = f"{peak_words(found.peak)} The machine has {binary(found.total)}: shorter prompts, a smaller budget or a smaller model would fit."
+        return _finding("does_not_fit", words, numbers, "high" if facts.exact else "medium")
+    if unknown:
+        lacks = (
+            f"{binary(found.available)} are available, and the model holds {binary(found.held)}; nothing in the recording shows a prefix cache or its budget."
+        )
+        return unanswered(QUESTION, "a_cache", facts, lacks).with_figures(numbers)
+    verdict = _verdict(found, lasting, coming, swap)
+    sure: Confidence = "medium" if found.transient is not None and found.budget_was_read else "low"
+    return _finding(verdict, _words(verdict, found, lasting, coming, swap or 0), numbers, sure)
+
+
+def _refusal(facts: Facts) -> Finding | None:
+    """Return the answer where the recording says outright that something did not fit."""
+    said, gauges = refused(facts), facts.gauges
+    if said is not None:
+        needs, has = said
+        numbers: dict[str, Number] = {"needs_bytes": needs, "available_bytes": has}
+        return _finding("does_not_fit", f"The server refused a load: it needs {binary(needs)} and {binary(has)} were available.", numbers, "high", _LOAD)
+    if "killed" in gauges:
+        row = facts.observed.filter(gauge="killed").row(0, named=True)
+        why = f"The system killed {row['label'] or 'a process'}: {row['words'] or 'no reason is recorded'}. {_pages(facts)}"
+        return _finding("does_not_fit", why.strip(), {}, "high", "the same load going through on the same machine")
+    limit = facts.last.get("hard_limit") or facts.last.get("ceiling")
+    held = facts.figures("current")
+    if limit is not None and held.height and int(held["value"].sort()[-1]) > limit:
+        most = int(held["value"].sort()[-1])
+        words = f"The process held {binary(most)}, more than the {binary(limit)} that its server allows it: requests are refused or aborted there."
+        return _finding("does_not_fit", words, {"held_bytes": most, "limit_bytes": limit}, "medium", "the same requests under the same limit without a refusal")
+    machine = facts.machine
+    if machine.wired is not None and machine.wired_share is not None and machine.wired_share >= MOSTLY:
+        share = f"{machine.wired_share:.0%}".replace("%", " %")
+        whose = (
+            ""
+            if facts.models_listed or facts.requests.height
+            else " No process in the recording holds them: after the server has ended, only a reboot frees them."
+        )
+        words = f"{binary(machine.wired)} of the machine's pages are wired, {share} of all that were counted: nothing more fits.{whose}"
+        return _finding("does_not_fit", words, {"wired_bytes": machine.wired}, "medium", "a load going through while as many pages are wired")
+    return None
+
+
+def _without_machine(facts: Facts) -> Finding:
+    peak, system = highest_peak(facts), facts.machine.words()
+    lacks = "Free memory was not recorded in bytes." if system else "Free memory was not recorded."
+    words = " ".join(part for part in (lacks, system, peak_words(peak) if peak else "") if part)
+    return unanswered(QUESTION, "free_memory", facts, words).with_figures(_peak_numbers(peak))
+
+
+def peak_words(peak: Peak) -> str:
+    """Return a sentence of the highest recorded peak."""
+    high, low = (f" at {tokens:,} prompt tokens" if tokens else "" for tokens in (peak.tokens, peak.lowest_tokens))
+    rise = f", from {binary(peak.lowest)}{low}" if peak.requests > 1 else ""
+    return f"The highest peak is {binary(peak.bytes)}{high} (request {peak.request}){rise}: a machine needs that much for a moment."
+
+
+def _peak_numbers(peak: Peak | None) -> dict[str, Number]:
+    if peak is None:
+        return {}
+    return {
+        "highest_peak_bytes": peak.bytes,
+        "highest_peak_tokens": peak.tokens,
+        "highest_peak_request": peak.request,
+        "lowest_peak_bytes": peak.lowest,
     }
-    verdict = _verdict(found, lasting, peak)
-    return _finding(verdict, _words(verdict, found, lasting, peak), numbers, _REFUTED_BY[verdict], _sure(found))
 
 
-def _sure(found: Room) -> str:
-    return "medium" if found.transient is not None and found.budget_was_read else "low"
-
-
-def _machine_not_told(recording: Recording, record: str) -> Finding:
-    peaks, machine = peaks_told(recording), machine_told(recording).words()
-    lacks = f"What the machine has left is not told in bytes. {machine}" if machine else "What the machine has left is not told."
-    thin = not_enough_data(QUESTION, f"{lacks} {peaks.words()}" if peaks else lacks, record)
-    return thin if peaks is None else replace(thin, numbers=peaks.numbers())
-
-
-def _verdict(found: Room, lasting: int, peak: int) -> str:
+def _verdict(found: Room, lasting: int, coming: int, swap: int | None) -> str:
     available = found.available or 0
-    if lasting > available or (found.swap or 0) > max(SWAPPED, available):
+    if lasting > available or (swap or 0) > max(SWAPPED, available):
         return "does_not_fit"
-    return "fits" if found.transient is not None and peak <= available else "needs_peak_forecast"
+    return "fits" if found.transient is not None and coming <= available else "needs_peak_forecast"
 
 
-def _words(verdict: str, found: Room, lasting: int, peak: int) -> str:
+def _words(verdict: str, found: Room, lasting: int, coming: int, swap: int) -> str:
     live = "" if found.live_left is None else f", {binary(found.live_left)} of live buffers for a context of {found.context}"
     come = f"{binary(found.budget_left)} of snapshots are left of the budget{live}"
     if not found.budget_was_read:
@@ -87,24 +135,31 @@ def _words(verdict: str, found: Room, lasting: int, peak: int) -> str:
     if not found.was_read:
         most, held, total = (binary(count or 0) for count in (found.available, found.held, found.total))
         have = f"the machine's {total} less the {held} held leave {most} at most: what else runs was not read"
+    peak = f" {peak_words(found.peak)}" if found.peak is not None else ""
+    start = f"{come[0].upper()}{come[1:]}"
     if verdict == "fits":
-        return f"{come[0].upper()}{come[1:]} and {binary(found.transient or 0)} for a prefill's moment: {binary(peak)}; {have}."
+        return f"{start} and {binary(found.transient or 0)} for a prefill's moment: {binary(coming)}; {have}.{peak}"
     if verdict == "does_not_fit":
-        swapping = f" {binary(found.swap or 0)} are swapped out already." if (found.swap or 0) > SWAPPED else ""
-        return f"{come[0].upper()}{come[1:]}: {binary(lasting)}; {have}.{swapping} A smaller budget, a shorter context or fewer models would."
+        swapping = f" {binary(swap)} are swapped out already." if swap > SWAPPED else ""
+        return f"{start}: {binary(lasting)}; {have}.{swapping} A smaller budget, a shorter context or fewer models would.{peak}"
     why = (
         "a prefill's transients are not known: give the model's config.json (--shape)"
         if found.transient is None
         else f"with {binary(found.transient)} for a prefill's moment it does not: shorter prompts will"
     )
-    return f"{come[0].upper()}{come[1:]} fit ({binary(lasting)}; {have}), but {why}."
+    return f"{start} fit ({binary(lasting)}; {have}), but {why}.{peak}"
 
 
-def _finding(verdict: str, summary: str, numbers: dict[str, Number], refuted_by: str, confidence: str) -> Finding:
-    sure = "high" if confidence == "high" else "medium" if confidence == "medium" else "low"
-    return Finding(QUESTION, verdict, summary, numbers, sure, (Evidence("observed", (dict(numbers),)),), refuted_by)
+def _pages(facts: Facts) -> str:
+    read = [f"{name.replace('_', ' ')} {binary(facts.last[name])}" for name in ("free", "active_pages", "wired", "compressor") if name in facts.last]
+    return f"It had {', '.join(read)} then." if read else ""
 
 
+def _finding(verdict: str, summary: str, numbers: dict[str, Number], confidence: Confidence, refuted_by: str = "") -> Finding:
+    return Finding(QUESTION, verdict, summary, numbers, confidence, (Evidence("observed", (dict(numbers),)),), refuted_by or _REFUTED_BY[verdict])
+
+
+_LOAD = "the same load going through while the same models stay loaded"
 _REFUTED_BY = {
     "fits": "swapping during a request of that length while nothing else grows",
     "needs_peak_forecast": "the same with the model's shape",

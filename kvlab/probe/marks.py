@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 
 from kvlab.events import Event, Observed, Warned
+from kvlab.recording.facts.answers import FOREIGN_MARKS, OWN_MARK
 from kvlab.workloads import Request
 from kvlab.workloads.contamination import nonce_in
 
-OWN_MARK, FOREIGN_MARKS = "own_mark", "foreign_marks"
 """Gauges: whether an answer holds its own mark, and how many of others."""
 
 

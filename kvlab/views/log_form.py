@@ -10,12 +10,13 @@ from typing import Any
 
 import ipywidgets
 
-from kvlab.diagnose import OWN, Findings, diagnose
+from kvlab.diagnose import Findings, diagnose
 from kvlab.diagnose.checklist import checklist
 from kvlab.errors import KvlabError, UnreadableInput
 from kvlab.importers import import_file
 from kvlab.lab.shapes import shipped_names
 from kvlab.recording import Recording, load
+from kvlab.recording.facts import OWN
 from kvlab.views import report_parts
 from kvlab.views.checklist_part import checklist_part
 from kvlab.views.shape_card_form import error_html

@@ -12,8 +12,8 @@ import polars as pl
 
 from kvlab.diagnose import Finding, Findings
 from kvlab.diagnose.checklist import DECISIONS, Checklist
-from kvlab.diagnose.known import model_of, version_of
 from kvlab.recording import Recording
+from kvlab.recording.facts import model_of, version_of
 from kvlab.recording.fold_requests import SECONDS
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import binary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import kvlab
-from kvlab.diagnose.parts import parts
+from kvlab.diagnose import facts
 from kvlab.diagnose.who_holds_it import who_holds_it
 from kvlab.events import BytesRead, Event, Loaded, Observed, RequestBegan, RequestClosed
 from kvlab.units import GIB, MIB
@@ -17,15 +17,15 @@ def of(size: int, footprint: int) -> kvlab.Recording:
 
 def test_no_heap_below_nothing() -> None:
     recording = of(20 * GIB, 48 * MIB)
-    assert "heap" not in parts(recording).bytes
-    found = who_holds_it(recording)
+    assert "heap" not in facts(recording).parts.bytes
+    found = who_holds_it(facts(recording))
     assert found.verdict == "not_enough_data"
     assert "heap" not in found.summary.partition("The footprint")[0]
     assert f"The footprint is {(20 * GIB - 48 * MIB) / GIB:.2f} GiB less than the model takes" in found.summary
 
 
 def test_a_heap_above_it() -> None:
-    found = who_holds_it(of(20 * GIB, 22 * GIB))
+    found = who_holds_it(facts(of(20 * GIB, 22 * GIB)))
     assert found.verdict == "adds_up"
     assert found.numbers["heap_bytes"] == 2 * GIB
 
@@ -39,4 +39,4 @@ def test_what_others_hold_in_the_same_process_is_no_heap() -> None:
         Observed(gauge="footprint", observed=10 * GIB),
         RequestClosed(),
     )
-    assert parts(recording_of((0.0, 1, event) for event in events)).bytes["heap"] == (10 - 4 - 1 - 3) * GIB
+    assert facts(recording_of((0.0, 1, event) for event in events)).parts.bytes["heap"] == (10 - 4 - 1 - 3) * GIB

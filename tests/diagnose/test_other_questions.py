@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kvlab.diagnose import diagnose, do_the_parts_add_up, is_the_answer_right, why_not_reused
+from kvlab.diagnose import diagnose, do_the_parts_add_up, facts, is_the_answer_right, why_not_reused
 from kvlab.errors import BadValue
 from kvlab.events import SnapshotClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken, Violation, WrongPositions
 from kvlab.recording import Recording
@@ -16,8 +16,8 @@ Make = Callable[..., Recording]
 
 
 def test_parts_add_up_within_a_kibibyte(recording: Make) -> None:
-    assert do_the_parts_add_up(recording([{"unattributed": value} for value in (0, 512, -1024)])).verdict == "adds_up"
-    finding = do_the_parts_add_up(recording([{"unattributed": value} for value in (0, 1025, 8)]))
+    assert do_the_parts_add_up(facts(recording([{"unattributed": value} for value in (0, 512, -1024)]))).verdict == "adds_up"
+    finding = do_the_parts_add_up(facts(recording([{"unattributed": value} for value in (0, 1025, 8)])))
     assert finding.verdict == "does_not_add_up"
     assert finding.numbers["largest_unattributed_bytes"] == 1025
     assert finding.numbers["largest_unattributed_at_request"] == 2
@@ -38,18 +38,18 @@ def test_counted_bytes_are_held_against_the_snapshots_alive_at_each_close(record
         },
         {"counted": 70, "events": [SnapshotClosed(snapshot=2)]},
     ]
-    finding = do_the_parts_add_up(recording(rows))
+    finding = do_the_parts_add_up(facts(recording(rows)))
     assert finding.verdict == "adds_up"
     assert finding.numbers["requests_with_snapshots_summed"] == 3
     rows[1]["counted"] = 80
-    finding = do_the_parts_add_up(recording(rows))
+    finding = do_the_parts_add_up(facts(recording(rows)))
     assert finding.verdict == "does_not_add_up"
     assert finding.numbers["largest_counted_difference_bytes"] == 1
     assert finding.numbers["largest_counted_difference_at_request"] == 2
 
 
 def test_parts_need_an_allocator(recording: Make) -> None:
-    assert do_the_parts_add_up(recording([])).verdict == "not_enough_data"
+    assert do_the_parts_add_up(facts(recording([]))).verdict == "not_enough_data"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_parts_need_an_allocator(recording: Make) -> None:
     ],
 )
 def test_the_verdict_on_reuse_is_that_of_what_cost_most(recording: Make, rows: list[dict[str, Any]], verdict: str) -> None:
-    finding = why_not_reused(recording(rows))
+    finding = why_not_reused(facts(recording(rows)))
     assert finding.verdict == verdict
     assert finding.numbers[f"requests_{verdict}"] == sum(row.get("reason", "nothing_shared") == verdict for row in rows)
     assert finding.numbers["prompt_tokens"] == 100 * len(rows)
@@ -96,7 +96,7 @@ def test_what_eviction_cost_is_told_with_the_requests_that_paid(recording: Make)
         {"reason": "evicted"},
         {"matched": 24, "reason": "reused_in_full"},
     ]
-    finding = why_not_reused(recording(rows))
+    finding = why_not_reused(facts(recording(rows)))
     assert finding.verdict == "evicted"
     numbers = finding.numbers
     assert (numbers["requests_evicted"], numbers["deciding_requests"]) == (2, [2, 4])
@@ -106,12 +106,12 @@ def test_what_eviction_cost_is_told_with_the_requests_that_paid(recording: Make)
     assert [row["request"] for row in finding.evidence[0].rows] == [4, 2]
     assert "Request 4 matched 0 tokens" in finding.summary
     assert "2 requests: 2, 4." in finding.summary
-    assert "only request" in why_not_reused(recording(rows[:2])).summary
+    assert "only request" in why_not_reused(facts(recording(rows[:2]))).summary
 
 
 def test_of_many_requests_those_that_paid_most_are_named(recording: Make) -> None:
     rows: list[dict[str, Any]] = [{}, *({"tokens": 100 + place, "reason": "evicted"} for place in range(40))]
-    finding = why_not_reused(recording(rows))
+    finding = why_not_reused(facts(recording(rows)))
     assert finding.numbers["requests_evicted"] == 40
     assert finding.numbers["deciding_requests"] == list(range(30, 42))
     assert "40 requests: 30, " in finding.summary
@@ -119,35 +119,35 @@ def test_of_many_requests_those_that_paid_most_are_named(recording: Make) -> Non
 
 
 def test_the_layer_that_refused_is_named(recording: Make) -> None:
-    finding = why_not_reused(recording([{}, {"matched": 90, "cached": 8, "reason": "refused_by_layer", "layer": "rotating"}]))
+    finding = why_not_reused(facts(recording([{}, {"matched": 90, "cached": 8, "reason": "refused_by_layer", "layer": "rotating"}])))
     assert finding.numbers["limiting_layer"] == "rotating"
     assert "rotating" in finding.summary
 
 
 def test_one_request_says_nothing_about_reuse(recording: Make) -> None:
-    assert why_not_reused(recording([{}])).verdict == "not_enough_data"
+    assert why_not_reused(facts(recording([{}]))).verdict == "not_enough_data"
 
 
 def test_an_answer_is_judged_only_when_it_was_checked(recording: Make) -> None:
     rows = [{}, {"matched": 3, "cached": 3}]
     wrong = WrongPositions(group=0, layer="kv", start=2, end=3, belongs_to=1, request=2)
-    assert is_the_answer_right(recording(rows)).verdict == "not_enough_data"
-    assert is_the_answer_right(recording(rows, checked=True)).verdict == "not_enough_data", "real arrays do not say who wrote them"
-    assert is_the_answer_right(recording(rows, checked=True, source="twin")).verdict == "identical"
-    assert is_the_answer_right(recording(rows), checked=True).verdict == "identical"
-    found = is_the_answer_right(recording(rows, extra=[wrong]))
+    assert is_the_answer_right(facts(recording(rows))).verdict == "not_enough_data"
+    assert is_the_answer_right(facts(recording(rows, checked=True))).verdict == "not_enough_data", "real arrays do not say who wrote them"
+    assert is_the_answer_right(facts(recording(rows, checked=True, source="twin"))).verdict == "identical"
+    assert is_the_answer_right(facts(recording(rows)), checked=True).verdict == "identical"
+    found = is_the_answer_right(facts(recording(rows, extra=[wrong])))
     assert found.verdict == "wrong_state_restored"
     assert (found.numbers["wrong_positions"], found.numbers["belongs_to_request"], found.numbers["restored_tokens"]) == (1, 1, 3)
 
 
 def test_a_violation_alone_shows_that_the_run_was_checked(recording: Make) -> None:
-    assert is_the_answer_right(recording([{}], source="twin", extra=[Violation(rule="edges", message="x", request=1)])).verdict == "identical"
+    assert is_the_answer_right(facts(recording([{}], source="twin", extra=[Violation(rule="edges", message="x", request=1)]))).verdict == "identical"
 
 
 def test_findings_are_json_and_text_and_answer_by_question(recording: Make) -> None:
     findings = diagnose(recording([{"counted": 9 * place, "predicted": 9 * place} for place in range(6)]))
     data = json.loads(json.dumps(findings.to_dict()))
-    keys = {"question", "verdict", "summary", "numbers", "confidence", "evidence", "refuted_by"}
+    keys = {"question", "verdict", "summary", "numbers", "confidence", "evidence", "refuted_by", "missing"}
     assert [set(finding) for finding in data["findings"]] == [keys] * len(findings)
     assert next(finding.question for finding in findings) == "budget_or_leak"
     for finding in findings:

@@ -14,7 +14,8 @@ import pytest
 
 import kvlab
 from kvlab.cli.main import main
-from kvlab.diagnose.outside.unload_proved import unload_proved
+from kvlab.diagnose import facts
+from kvlab.diagnose.what_will_unload_give_back import what_will_unload_give_back
 from kvlab.errors import BadValue
 from kvlab.probe import Probe
 from kvlab.probe.processes import Process, SystemProcesses
@@ -53,7 +54,7 @@ def test_by_the_command_that_was_allowed(probe_of: Callable[..., Probe], world: 
     assert states(recording) == ["restart_asked", "unlisted", "restarted", "process_gone", "unload_verified", "settled"]
     assert message(recording, "unload_verified") == "restarted: the server was process 100 and is process 5000; process 4242, which held the model, is gone"
     assert "loaded_again" in states(recording, 3)
-    found = unload_proved(recording)
+    found = what_will_unload_give_back(facts(recording))
     assert found is not None
     assert (found.verdict, found.numbers["verified"], found.numbers["of_them_restarts"]) == ("all_but_process_base", 1, 1)
     assert kvlab.diagnose(recording).warnings == ()
@@ -92,7 +93,7 @@ def test_nobody_restarts_it(probe_of: Callable[..., Probe], world: World) -> Non
     # the run goes on, and what did not happen proves and refutes nothing
     assert request_rows(recording)["stop"].to_list()[2] == "stop_token"
     assert "loaded_again" not in states(recording, 3)
-    assert unload_proved(recording) is None
+    assert what_will_unload_give_back(facts(recording)) is None
     assert [words for words in kvlab.diagnose(recording).warnings if words.startswith("not_restarted: ")]
     assert world.server is not None
 
@@ -322,6 +323,6 @@ def test_the_stand_in_restarts(service: Service, clock: JumpingClock) -> None:
     rows = request_rows(recording)
     assert rows["runner_pid"].to_list()[12] == service.process.pid
     assert rows["stop"].to_list()[12] == "limit"
-    found = unload_proved(recording)
+    found = what_will_unload_give_back(facts(recording))
     assert found is not None
     assert found.verdict == "all_but_process_base"

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 import kvlab
-from kvlab.diagnose.outside.unload_proved import unload_proved
+from kvlab.diagnose import facts
+from kvlab.diagnose.what_will_unload_give_back import what_will_unload_give_back
 from kvlab.probe import Probe
 from kvlab.workloads import Request, Workload
 from tests.probe.recorded_server import GIB, World, answer
@@ -17,14 +18,14 @@ AGAIN = Workload("again", (QUESTION, Request(label="unload", action="unload", ma
 
 
 def verdict(probe: Probe, workload: Workload = AGAIN) -> str:
-    found = unload_proved(probe.run(workload, progress=False))
+    found = what_will_unload_give_back(facts(probe.run(workload, progress=False)))
     assert found is not None
     assert found.question == "what_will_unload_give_back"
     return found.verdict
 
 
 def test_proved(probe: Probe) -> None:
-    found = unload_proved(probe.run(AGAIN, progress=False))
+    found = what_will_unload_give_back(facts(probe.run(AGAIN, progress=False)))
     assert found is not None
     assert found.verdict == "all_but_process_base"
     assert (found.numbers["unloads"], found.numbers["verified"], found.numbers["loaded_again"]) == (1, 1, 1)
@@ -37,7 +38,7 @@ def test_proved(probe: Probe) -> None:
 
 def test_left_behind(probe: Probe, world: World) -> None:
     world.on_unload = lambda: setattr(world, "listed", False)
-    found = unload_proved(probe.run(AGAIN, progress=False))
+    found = what_will_unload_give_back(facts(probe.run(AGAIN, progress=False)))
     assert found is not None
     assert found.verdict == "process_left_behind"
     assert found.numbers["footprint_after_bytes"] == 19 * GIB
@@ -77,7 +78,7 @@ def test_processes_that_cannot_be_seen(probe: Probe, world: World) -> None:
 
 
 def test_no_unload_no_finding(probe: Probe) -> None:
-    assert unload_proved(probe.run("unrelated:2", progress=False)) is None
+    assert what_will_unload_give_back(facts(probe.run("unrelated:2", progress=False))) is None
 
 
 @pytest.mark.parametrize("way", ["api", "stop"])
@@ -86,6 +87,6 @@ def test_both_ways(probe_of: Callable[..., Probe], world: World, way: str) -> No
         world.gone()
         return ""
 
-    found = unload_proved(probe_of(stop=stop).run("E2", progress=False, unload_by=way))
+    found = what_will_unload_give_back(facts(probe_of(stop=stop).run("E2", progress=False, unload_by=way)))
     assert found is not None
     assert (found.verdict, found.numbers["verified"]) == ("all_but_process_base", 3)

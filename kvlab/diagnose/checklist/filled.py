@@ -10,6 +10,7 @@ from kvlab.diagnose.checklist.decision import DECISIONS, decide
 from kvlab.diagnose.checklist.items import ITEMS, NAMES, Item
 from kvlab.diagnose.checklist.known_from import LOGS, known_from
 from kvlab.diagnose.checklist.models_named import models_named, short_name
+from kvlab.diagnose.facts import facts
 from kvlab.diagnose.findings import Findings
 from kvlab.display import Rich
 from kvlab.errors import BadValue
@@ -62,11 +63,11 @@ class Checklist(Rich):
 
 
 def checklist(recording: Recording, findings: Findings | None = None, *, notes: Mapping[str, str] | None = None, also: Sequence[Recording] = ()) -> Checklist:
-    """Return the checklist that a recording fills; the decision stands on its findings.
+    """Return the checklist that a recording fills; the decision is made from the findings of all recordings.
 
     Args:
         recording: Of a probe, a log, a table, or a run.
-        findings: Its findings; asked for when they are not given.
+        findings: Its findings, when they are there already.
         also: Further recordings of the same server, such as the other series; where two answer the same item, the first one counts. A log of other
             models is not taken for the server's.
         notes: What a user knows, by item: what no recording tells, such as who holds the lock.
@@ -78,20 +79,22 @@ def checklist(recording: Recording, findings: Findings | None = None, *, notes: 
     for name in given:
         if name not in NAMES:
             raise BadValue(what=f"the checklist has no item {name!r}", why=f"its items are {', '.join(NAMES)}", hint="correct the name")
-    if findings is None:
-        from kvlab.diagnose import diagnose  # the package asks all questions, this one among them
+    from kvlab.diagnose import diagnose  # the package answers all questions, from this one's parts too
 
+    if findings is None:
         findings = diagnose(recording)
-    known: dict[str, str] = {}
+    known: dict[str, str] = known_from(facts(recording))
+    judged = [findings]
     not_taken: list[str] = []
-    for one in (recording, *also):
+    for one in also:
         others = _of_others(one, recording)
         if others:
             not_taken.append(others)
         else:
-            known = known_from(one) | known
+            known = known_from(facts(one)) | known
+            judged.append(diagnose(one))
     known |= given
-    decision, reason = decide(findings, known)
+    decision, reason = decide(judged, known)
     return Checklist(known, tuple(given), decision, reason, tuple(not_taken))
 
 

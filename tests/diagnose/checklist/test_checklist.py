@@ -62,10 +62,10 @@ def test_a_probe_that_only_looks_knows_the_moment(probe: Probe) -> None:
 
 
 def test_series_and_notes_fill_the_rest_and_the_server_may_stay(probe: Probe) -> None:
-    runs = [probe.run(name, progress=False) for name in ("E1:requests", "E1:context", "E1:concurrency", "E2")]
+    runs = [on_a_machine_of(64 * GIB, probe.run(name, progress=False)) for name in ("E1:requests", "E1:context", "E1:concurrency", "E2")]
     log = import_file(FIXTURES / "samples" / "mlxrunner.log").recording
     notes = {"drain_and_lock": "the queue locks", "thresholds": "1 %, 30 s, daily"}
-    found = checklist(on_a_machine_of(64 * GIB, runs[0]), notes=notes, also=[*runs[1:], log])
+    found = checklist(runs[0], notes=notes, also=[*runs[1:], log])
     assert found.missing == ()
     assert set(found.noted) == BY_HAND
     assert (found.decision, "bounded" in found.reason) == ("stay", True)

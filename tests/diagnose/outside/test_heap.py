@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import kvlab
+from kvlab.diagnose import facts
 from kvlab.diagnose.outside import from_outside
 from kvlab.diagnose.who_holds_it import who_holds_it
 from kvlab.events import Event, Listed, Observed, RequestBegan, RequestClosed
@@ -38,7 +39,7 @@ def test_a_process_that_grows_beside_a_listed_size_that_stays() -> None:
     assert found.numbers["process_slope_bytes_per_request"] == 200 * MIB
     assert found.numbers["contexts_seen"] == [8192, 16384, 32768]
     assert found.numbers["context_has_effect"] == "no"
-    assert who_holds_it(recording).verdict == "leak"
+    assert who_holds_it(facts(recording)).verdict == "leak"
 
 
 def test_growth_that_follows_the_context_is_less_sure() -> None:

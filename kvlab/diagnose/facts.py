@@ -1,0 +1,55 @@
+"""Facts of a recording, with what a catalogue or a user adds: the model's shape by its name, the server's rules, the machine's bytes.
+
+`kvlab.recording.facts` folds what the recording itself says; this is the one place that looks a model's name up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kvlab.lab.model_names import shipped_for
+from kvlab.lab.shapes import open_twin, read_shape
+from kvlab.policy import Policy
+from kvlab.recording import Recording
+from kvlab.recording.facts import Facts, Known, fold, model_of
+from kvlab.shape import Shape
+from kvlab.units import parse_bytes
+
+RELEASES = ("main", "0.33.0", "0.32.7", "0.32.1", "0.30.8", "0.30.7")
+"""The releases with which rules changed, the newest first: the sets of rules that are known."""
+
+
+def facts(
+    recording: Recording,
+    *,
+    shape: Shape | str | Path | Mapping[str, Any] | None = None,
+    policy: Policy | str | None = None,
+    machine: int | str | None = None,
+) -> Facts:
+    """Return what is known of a recording, and how well.
+
+    Args:
+        recording: Of a run, a twin, a probe, or an import.
+        shape: The model's shape, when the recording does not name a model that is shipped: a shipped name, a config.json, a folder, or a Shape.
+        policy: The server's rules, when the recording does not have its version: a release such as `0.32.5`, `main`, or a Policy.
+        machine: All bytes of the machine, such as `64GiB`, when the recording does not have them.
+
+    Raises:
+        BadValue: no shape of that name is shipped, the policy is no version that is known, or the machine's size is no number of bytes.
+        UnreadableInput: the shape's file cannot be read.
+        NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
+    """
+    rules = None if policy is None else Known(policy if isinstance(policy, Policy) else Policy.of_server(policy), "known", "given")
+    return fold(recording, shape=_shape(recording, shape), policy=rules, machine_bytes=None if machine is None else parse_bytes(machine))
+
+
+def _shape(recording: Recording, given: Shape | str | Path | Mapping[str, Any] | None) -> Known[Shape | None] | None:
+    if given is not None:
+        found = given if isinstance(given, Shape) else open_twin(given).shape if isinstance(given, Mapping) else read_shape(given)
+        return Known(found, "known", "given")
+    if recording.manifest.shape:
+        return None
+    name = shipped_for(model_of(recording))
+    return None if name is None else Known(read_shape(name), "assumed", f"the model's name is that of {name}")
