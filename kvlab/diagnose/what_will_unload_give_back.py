@@ -214,7 +214,8 @@ def _living_runner(facts: Facts) -> Finding | None:
 def _restarted(facts: Facts) -> Finding | None:
     """Return the answer where figures of one gauge were read on both sides of a restart or an unload that was only accepted."""
     moments = facts.signs.filter(pl.col("state").is_in(ACCEPTED))
-    if not moments.height:
+    # a probe watched what it sent
+    if not moments.height or facts.source == "probe":
         return None
     first, last = int(moments["seq"].min() or 0), int(moments["seq"].max() or 0)  # pyright: ignore[reportArgumentType]
     for gauge in ACROSS:
