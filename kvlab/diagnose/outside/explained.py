@@ -1,21 +1,20 @@
-"""What a lawful cache explains of the bytes that were seen: observed less predicted, whose slope is unexplained.
+"""What the cache's rules explain of the bytes that were read: observed less predicted, whose slope is unexplained.
 
-What stays the same (weights, pool) is one unknown level; only what changes from request to request is judged. Two things are not told
-and are found by trying, a way that leaves little spread counts: how late a figure is (a server refreshes it with a delay), and how much
-room the cache still had when the series began (a budget that was full before does not fill again: what it holds grows as with no budget
-at all). A print of whole GB hides less than one step over the whole series, so the interval of a slope is one step wider.
+What stays the same (weights, pool) is one unknown level; only what changes from request to request is judged. Two things are not recorded
+and are found by trying, an alternative that leaves little spread counts: how late a figure is (a server refreshes it with a delay), and how
+much room the cache still had when the series began (a budget that was full before does not fill again: what it holds grows as with no
+budget at all). The kindest of m alternatives is kept, so each gets an interval at the level 0.95^(1/m) (Sidak): with this probability all m
+intervals hold their slopes at once, the kept one among them. A print hides less than one step over the whole series, whatever the errors
+are, so this bound is added to the interval once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kvlab.diagnose.outside.series_seen import Seen
-from kvlab.diagnose.outside.told_twin import ToldTwin
-from kvlab.diagnose.trend import Slope, Values, theil_sen
+from kvlab.diagnose.trend import LEVEL, Slope, Values, theil_sen
 
 WARM_UP = 1
 """First requests that say nothing of growth: a load leaves its pool, a first figure is of before."""
@@ -24,65 +23,97 @@ LATE = (0, 1)
 """Requests by which a figure may be late."""
 
 CLOSE = 5_000_000
-"""Bytes by which two spreads may differ and still be as good, beside a quarter of the print's step.
-Of such ways one that leaves no slope counts, else the one that leaves the least."""
+"""Bytes by which two spreads may differ and still be as good, with a quarter of the print's step.
+Of such alternatives one that leaves no slope counts, else the one with the narrowest interval."""
 
 SLIGHT = 1_000_000
-"""Bytes per request that count as no slope when two ways are compared."""
+"""Bytes per request that count as no slope when two alternatives are compared."""
 
 ROOMS = 12
 """Shares of the predicted growth that are tried as the room the cache had."""
 
+SURE = 2.0
+"""How many times its interval's lower side a slope must be to be a leak's: the errors of a prediction are not as independent as an interval's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A series of bytes beside its twin.
+    """A series of bytes compared with the simulation of the same requests. Slopes are in bytes per request.
 
     Attributes:
-        predicted: Bytes a lawful cache would be reported with after each request, growth beyond the room left out.
-        slope: Of the unexplained bytes, per request, by Theil-Sen.
-        half_width: Half of the slope's interval, the print's step included.
+        predicted: Bytes the rules would have reported after each request, growth beyond the room left out.
+        slope: Of the unexplained bytes, by Theil-Sen, with the interval that holds for all alternatives at once.
+        hidden: The slope that the print's steps hide at most.
         late: Requests by which the figures are late.
+        spread: The third quartile of the distances of the unexplained bytes from their own line. Their median would not see a bend that
+            less than half of the requests are beyond; a fifth of the figures may be late.
         began_full: The cache had less room when the series began than the requests would fill.
-        spread: Median distance of the unexplained bytes from their own line.
+        alternatives: How many were compared.
     """
 
     predicted: Values
     slope: Slope
-    half_width: float
+    hidden: float
     late: int
-    began_full: bool
     spread: float
+    began_full: bool = False
+    alternatives: int = 1
+
+    @property
+    def half_width(self) -> float:
+        """Half of the slope's interval, with what the print hides."""
+        return (self.slope.high - self.slope.low) / 2 + self.hidden
+
+    @property
+    def at_least(self) -> float:
+        """The least slope that its error allows."""
+        below = self.slope.value - self.slope.low
+        return self.slope.value - max(SURE * below, below + self.hidden)
+
+    @property
+    def at_most(self) -> float:
+        """The largest slope that is not excluded: to call growth a leak takes more than to leave that open."""
+        return self.slope.high + self.hidden
 
 
-def explained(seen: Seen, twin: ToldTwin) -> Explained:
-    """Compare what was seen with a twin of the same requests."""
-    tries = list(_tries(seen, twin))
+def explained(request: Values, observed: Values, step: int, predicted: Values, grown_when_full: Values) -> Explained:
+    """Compare what was read with what the rules predict.
+
+    Args:
+        request: The requests' numbers, of shape (requests,), as all arrays.
+        observed: Bytes read after each.
+        step: Bytes between a print and the next one that differs; 1 when bytes were read.
+        predicted: Bytes the rules would have reported after each, from an empty cache on.
+        grown_when_full: Bytes above the first request's after each, when the budget was full before.
+    """
+    ways = [(way, late) for way in _ways(predicted, grown_when_full) for late in LATE]
+    level = LEVEL ** (1 / len(ways))
+    tries = [_explained(request, observed, step, way, late, level) for way, late in ways]
     least = min(one.spread for one in tries)
-    close = [one for one in tries if one.spread <= 1.5 * least + CLOSE + seen.step / 4]
-    return min(close, key=lambda one: (abs(one.slope.value) > one.half_width + SLIGHT, one.began_full, abs(one.slope.value)))
+    close = [one for one in tries if one.spread <= 1.5 * least + CLOSE + step / 4]
+    kind = [one for one in close if abs(one.slope.value) <= one.half_width + SLIGHT]
+    kept = min(kind, key=lambda one: (one.predicted is not predicted, abs(one.slope.value))) if kind else min(close, key=lambda one: one.half_width)
+    return replace(kept, began_full=kept.predicted is not predicted, alternatives=len(ways))
 
 
-def _tries(seen: Seen, twin: ToldTwin) -> Iterator[Explained]:
-    grown = twin.predicted - twin.predicted[0]
-    for share in range(ROOMS, -1, -1):
-        room = grown.max() * share / ROOMS
-        with_room = twin.predicted[0] + np.maximum(np.minimum(grown, room), twin.grown_when_full)
-        for late in LATE:
-            yield _explained(seen, twin.predicted if share == ROOMS else with_room, late, began_full=share < ROOMS)
+def _ways(predicted: Values, grown_when_full: Values) -> list[Values]:
+    """Return the different predictions: as it is, then with less and less room."""
+    grown = predicted - predicted[0]
+    rooms = [grown.max() * share / ROOMS for share in range(ROOMS - 1, -1, -1)]
+    ways = [predicted, *(predicted[0] + np.maximum(np.minimum(grown, room), grown_when_full) for room in rooms)]
+    return [way for place, way in enumerate(ways) if not any(np.array_equal(way, earlier) for earlier in ways[:place])]
 
 
-def _explained(seen: Seen, predicted: Values, late: int, *, began_full: bool) -> Explained:
-    first = late + (WARM_UP if len(seen) > 2 * (WARM_UP + late) + 2 else 0)
-    request = seen.request[first:]
-    unexplained = seen.observed[first:] - predicted[first - late : len(predicted) - late]
-    slope = theil_sen(request, unexplained)
-    off = unexplained - slope.value * request
+def _explained(request: Values, observed: Values, step: int, predicted: Values, late: int, level: float) -> Explained:
+    count = len(request)
+    first = late + (WARM_UP if count > 2 * (WARM_UP + late) + 2 else 0)
+    unexplained = observed[first:] - predicted[first - late : count - late]
+    slope = theil_sen(request[first:], unexplained, level)
+    off = unexplained - slope.value * request[first:]
     return Explained(
         predicted=predicted,
         slope=slope,
-        half_width=(slope.high - slope.low) / 2 + (seen.step if seen.step > 1 else 0) / max(1, len(seen) - 1),
+        hidden=(step if step > 1 else 0) / max(1, count - 1),
         late=late,
-        began_full=began_full,
-        spread=float(np.median(np.abs(off - np.median(off)))),
+        spread=float(np.quantile(np.abs(off - np.median(off)), 0.75)),
     )

@@ -1,8 +1,8 @@
 """The verdict on bytes seen from outside, for the question `budget_or_leak`.
 
-- `leak`: unexplained bytes grow by more than three times half the interval of their slope, or the whole interval is above `LARGE`.
-- what the twin of the same requests says (`budget`, `budget_filling`, `over_budget_by_design`, `no_growth`): three half-widths leave no
-  room for a leak of `LEAST_LEAK` a request, or only for one that coarse prints hide.
+- `leak`: unexplained bytes grow by more than the error that is allowed for (explained.py), or the whole interval is above `LARGE`.
+- what the twin of the same requests says (`budget`, `budget_filling`, `over_budget_by_design`, `no_growth`): the slope and its error leave
+  no room for a leak of `LEAST_LEAK` a request, or only for one that coarse prints hide.
 - `not_enough_data`: neither.
 """
 
@@ -35,8 +35,8 @@ LARGE = 25_000_000
 COARSE = GB // 2
 """A step of prints from which on a verdict only says that nothing greater than the steps hide is there."""
 
-SURE = 3.0
-"""How many half-widths of its interval a slope must be to be called a leak."""
+OBSERVED = ("observed_plateau", "unexplained", "unattributed")
+"""Beginnings of the names of figures that a simulation has of itself: they are no observations."""
 
 
 def judged(seen: Seen, shape: Shape, policy: Policy) -> Finding:
@@ -50,19 +50,17 @@ def judged(seen: Seen, shape: Shape, policy: Policy) -> Finding:
             QUESTION, f"{len(seen)} requests have a figure of {seen.gauge} after them.", f"Record at least {LEAST_REQUESTS}; 15 show a trend."
         )
     twin = told_twin(seen.told, shape, policy)
-    beside = explained(seen, twin)
+    beside = explained(seen.request, seen.observed, seen.step, twin.predicted, twin.grown_when_full)
     numbers = _numbers(seen, beside)
-    if _is_leak(seen, beside):
+    if _is_leak(beside):
         return _leak(seen, beside, numbers)
-    excluded = max(beside.slope.high, beside.slope.value + SURE * beside.half_width) <= LEAST_LEAK
-    if not excluded and not _as_coarse_as_shown(seen, beside):
+    if beside.at_most > LEAST_LEAK and not _as_coarse_as_shown(seen, beside):
         return _undecided(seen, beside, numbers)
     return _lawful(seen, beside, _begun_full(twin.finding) if beside.began_full else twin.finding, numbers)
 
 
-def _is_leak(seen: Seen, beside: Explained) -> bool:
-    plain = beside.slope.value > max(SURE * beside.half_width, LEAST_SLOPE)
-    return plain or beside.slope.low - seen.step / (len(seen) - 1) > LARGE
+def _is_leak(beside: Explained) -> bool:
+    return (beside.slope.value > LEAST_SLOPE and beside.at_least > 0) or beside.slope.low - beside.hidden > LARGE
 
 
 def _as_coarse_as_shown(seen: Seen, beside: Explained) -> bool:
@@ -82,6 +80,9 @@ def _numbers(seen: Seen, beside: Explained) -> dict[str, Number]:
         "unexplained_slope_low_bytes_per_request": round(beside.slope.low),
         "unexplained_slope_high_bytes_per_request": round(beside.slope.high),
         "half_width_bytes_per_request": round(beside.half_width),
+        "least_leak_bytes_per_request": round(beside.at_least),
+        "largest_leak_bytes_per_request": round(beside.at_most),
+        "alternatives_compared": beside.alternatives,
         "late_by_requests": beside.late,
     }
 
@@ -108,7 +109,7 @@ def _begun_full(twin: Finding) -> Finding:
 def _lawful(seen: Seen, beside: Explained, lawful: Finding, numbers: dict[str, Number]) -> Finding:
     coarse = seen.step >= COARSE
     confidence: Confidence = "low" if coarse else "high" if len(seen) >= 15 else "medium"
-    hides = binary(round(SURE * beside.half_width))
+    hides = binary(round(beside.at_most))
     hidden = f" Prints {binary(seen.step)} apart may hide a leak of up to {hides} per request: read bytes (/api/ps)." if coarse else ""
     # a twin's plateau is no observation: what was read since then is
     since = lawful.numbers.get("plateau_reached_at_request")
@@ -118,7 +119,7 @@ def _lawful(seen: Seen, beside: Explained, lawful: Finding, numbers: dict[str, N
     return replace(
         lawful,
         summary=f"{_observed(seen)} went from {_print(seen, 0)} to {_print(seen, -1)}, as the twin of the same requests does. Of the twin: {twin}{hidden}",
-        numbers=numbers | {name: value for name, value in lawful.numbers.items() if not name.startswith("observed_plateau")} | own,
+        numbers={name: value for name, value in lawful.numbers.items() if not name.startswith(OBSERVED)} | numbers | own,
         confidence=confidence,
         evidence=(_evidence(seen, beside),),
     )

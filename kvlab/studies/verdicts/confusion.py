@@ -8,7 +8,6 @@ from typing import Any
 
 from kvlab.diagnose import Finding
 from kvlab.diagnose.outside import judged
-from kvlab.diagnose.outside.judged import SURE
 from kvlab.studies.bench_words import Say, require_rounds, unsaid
 from kvlab.studies.verdicts.series import Sample, sample
 from kvlab.views import text_table
@@ -29,10 +28,9 @@ class Judgement:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the slope is more than `SURE` times half its interval: no leak may be missed then."""
-        numbers = self.finding.numbers
-        slope, half = numbers.get("unexplained_slope_bytes_per_request"), numbers.get("half_width_bytes_per_request")
-        return isinstance(slope, int | float) and isinstance(half, int | float) and slope > SURE * half
+        """Whether the slope is more than its error: no leak may be missed then."""
+        least = self.finding.numbers.get("least_leak_bytes_per_request")
+        return isinstance(least, int | float) and least > 0
 
     @property
     def is_right(self) -> bool:
