@@ -48,6 +48,11 @@ def out(parser: argparse.ArgumentParser, *, with_text: bool = True) -> None:
         parser.add_argument("--store-text", action="store_true", help="keep prompts and answers in the recording")
 
 
+def force(parser: argparse.ArgumentParser) -> None:
+    """Add --force."""
+    parser.add_argument("--force", action="store_true", help="replace a file that is there, also one that this command did not make")
+
+
 def require_out_outside(args: argparse.Namespace) -> None:
     """Ask, before a command begins, whether what its --out names is outside every recording's folder; nothing changes.
 

@@ -21,6 +21,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     arguments.recording(parser)
     parser.add_argument("--as", metavar="WAY", dest="way", required=True, help="csv, chrome-trace or ollama-log; a wrong WAY names them all")
     parser.add_argument("-o", "--out", metavar="PATH", help="the file or folder to write (default: named like the recording, in this folder)")
+    arguments.force(parser)
     parser.set_defaults(out_holds_files=True)
 
 
@@ -34,6 +35,6 @@ def run(args: Arguments) -> int:
         raise BadValue(what=f"a recording cannot be written as {args.way!r}", why=f"the ways are {', '.join(EXPORTERS)}", hint="name one of them")
     recording = load(args.recording, strict=not args.salvage)
     name = Path(args.recording).resolve().name.removesuffix(".zip").removesuffix(".kvrec")
-    for path in export(recording, args.way, args.out or name + EXPORTERS[args.way].suffix):
+    for path in export(recording, args.way, args.out or name + EXPORTERS[args.way].suffix, force=args.force):
         print(f"wrote {path}")
     return 0

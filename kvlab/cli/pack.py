@@ -15,7 +15,8 @@ EXAMPLE = "kvlab pack demo.kvrec\nkvlab pack demo.kvrec -o demo.kvrec.zip"
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.recording(parser)
-    parser.add_argument("-o", "--out", metavar="FILE", help="the file to write (default: RECORDING.zip beside it)")
+    parser.add_argument("-o", "--out", metavar="FILE", help="the file to write (default: RECORDING.zip next to it)")
+    arguments.force(parser)
 
 
 def run(args: Arguments) -> int:
@@ -23,7 +24,7 @@ def run(args: Arguments) -> int:
     from kvlab.recording import load
 
     recording = load(args.recording, strict=not args.salvage)
-    path = recording.pack(args.out)
+    path = recording.pack(args.out, force=args.force)
     texts = "holds prompts and answers" if recording.manifest.stored_text else "holds no prompts or answers"
     print(f"wrote {path} ({texts})")
     return 0

@@ -25,6 +25,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.recording(parser, or_file=True)
     parser.add_argument("-o", "--out", metavar="FILE", help="the file to write (default: report.html; Markdown is printed)")
+    arguments.force(parser)
     parser.add_argument("--markdown", action="store_true", help="a block to paste into an issue: verdicts, figures, versions; no prompts, paths or names")
     parser.add_argument("--shape", metavar="S", help="the model's shape, when it is not recognised: a shipped name, a config.json, or a folder with one")
     parser.add_argument("--policy", metavar="VERSION", help="the server's rules, when its version is not told: a release such as 0.32.5, or main")
@@ -48,7 +49,7 @@ def run(args: Arguments) -> int:
         return _markdown(args, recording, findings, filled)
     from kvlab.views.report import write_report
 
-    print(f"wrote {write_report(recording, args.out or 'report.html', findings, filled)}")
+    print(f"wrote {write_report(recording, args.out or 'report.html', findings, filled, force=args.force)}")
     return 0
 
 
@@ -74,11 +75,11 @@ def _note(given: str) -> tuple[str, str]:
 
 def _markdown(args: Arguments, recording: Recording, findings: Findings, filled: Checklist | None) -> int:
     from kvlab.views.markdown_block import markdown_block
-    from kvlab.views.written_text import write_text
+    from kvlab.views.written_text import MARKDOWN, write_text
 
     block = markdown_block(recording, findings, filled)
     if args.out:
-        print(f"wrote {write_text(block, args.out)}")
+        print(f"wrote {write_text(block, args.out, MARKDOWN, force=args.force)}")
     else:
         print(block, end="")
     return 0

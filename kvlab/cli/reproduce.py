@@ -36,6 +36,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--only", metavar="ROW", action="append", default=[], help=f"{CONFORMANCE}: ask only this architecture; may be repeated")
     parser.add_argument("--out", metavar="FILE", help=f"{CONFORMANCE}: write the table made now to this file (JSON)")
+    arguments.force(parser)
     arguments.as_json(parser)
 
 
@@ -82,7 +83,7 @@ def _conformance(args: Arguments) -> int:
     with tqdm(total=len(wanted), desc=CONFORMANCE, unit="row", disable=not arguments.shows_progress(args)) as bar:
         seen = conformance.reproduce(wanted, bar.update)
     if args.out:
-        table.write(seen.now, Path(args.out))
+        table.write(seen.now, Path(args.out), force=args.force)
     if args.json:
         arguments.print_json(seen.to_dict())
     else:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from kvlab.cache.paging import FREE_ALL
-from kvlab.errors import UnreadableInput
 from kvlab.importers.ollama_names import printed
 from kvlab.importers.own_attributes import PREDICTION, WARNING, attributes, node_attributes
 from kvlab.importers.rows import READING
 from kvlab.importers.trie_told import TrieTold
+from kvlab.output_file import FileKind, replacing
 from kvlab.recording import Recording
 from kvlab.recording.fold_requests import SECONDS
 from kvlab.recording.readings import PREDICTED
@@ -31,18 +31,20 @@ PORT = 60000
 Row = dict[str, Any]
 
 
-def write_ollama_log(recording: Recording, path: str | Path, *, plain: bool = False) -> Path:
+LOG = FileKind("a log for other programs", lambda _: False)
+"""A server's own log looks the same, so none is known to be ours."""
+
+
+def write_ollama_log(recording: Recording, path: str | Path, *, plain: bool = False, force: bool = False) -> Path:
     """Write a recording as a log; return its absolute path. A `plain` one has nothing but what Ollama's own have.
 
     Raises:
-        UnreadableInput: the file cannot be written.
+        BadValue: a file is there, and it is not forced.
+        UnreadableInput: the file cannot be written; then what is there is as it was.
     """
-    out = Path(path).expanduser().resolve()
-    try:
-        with out.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(line + "\n" for line in ollama_log_lines(recording, plain=plain))
-    except OSError as error:
-        raise UnreadableInput(f"{str(out)!r} cannot be written", (error.strerror or str(error)).lower(), "choose a folder that you may write to") from None
+    out = Path(path).expanduser().absolute()
+    with replacing(out, LOG, force=force) as file:
+        file.writelines(f"{line}\n".encode() for line in ollama_log_lines(recording, plain=plain))
     return out
 
 

@@ -18,14 +18,18 @@ from typing import Protocol
 
 import polars as pl
 
+from kvlab.output_file import FileKind, replacing, unwritable
 from kvlab.recording.columns import conform, empty
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parts import decode, encode, missing_name, part_number
-from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_beside, put_in_place, replace_file, require_outside, unwritable
+from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_beside, put_in_place, require_outside
 from kvlab.recording.writing import Writing
 
 ROWS_A_PART = 500_000
 """Events in a part that is written anew."""
+
+MOST_MANIFEST = 1 << 20
+"""Bytes of a manifest that are read at most."""
 
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
@@ -134,24 +138,39 @@ def write_folder(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
         put_in_place(new, out)
 
 
-def write_zip(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
-    """Write a recording as an archive, atomically.
+def write_zip(out: Path, manifest: Manifest, events: pl.DataFrame, *, force: bool = False) -> None:
+    """Write a recording as an archive; an earlier one there is replaced when the new one is whole.
 
     Raises:
-        BadValue: `out` is inside a recording's folder.
+        BadValue: `out` is inside a recording's folder, or a file that is no packed recording is there and it is not forced.
         UnreadableInput: `out` cannot be written.
     """
     require_outside(out)
+    with contextlib.suppress(OSError):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    # an archive is written back and forth, which a pipe cannot be
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+    with replacing(out, PACKED, force=force) as file, zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, data in [*_parts(events), (MANIFEST, manifest.to_json().encode())]:
             entry = zipfile.ZipInfo(name, date_time=_EARLIEST)
             entry.create_system = 3  # else the bytes would differ between Windows and the others
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, data)
-    with contextlib.suppress(OSError):
-        out.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(out, buffer.getvalue())
+        archive.close()
+        file.write(buffer.getbuffer())
+
+
+def _is_packed(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            about = archive.read(MANIFEST) if MANIFEST in names and archive.getinfo(MANIFEST).file_size <= MOST_MANIFEST else b""
+    except (ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        return False
+    return b'"kvlab"' in about and b'"schema"' in about and all(name == MANIFEST or part_number(name) is not None for name in names)
+
+
+PACKED = FileKind("a packed recording", _is_packed)
 
 
 def _parts(events: pl.DataFrame) -> Iterator[tuple[str, bytes]]:

@@ -6,14 +6,14 @@ place with its manifest inside, the old one steps aside, the new one takes its n
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import shutil
 import weakref
 from pathlib import Path
 
-from kvlab.errors import BadValue, UnreadableInput
+from kvlab.errors import BadValue
+from kvlab.output_file import reason, replaced, unwritable
 
 MANIFEST = "manifest.json"
 EVENTS = "events"
@@ -33,17 +33,6 @@ def _remove(path: Path, owner: int) -> None:
     # A forked child has a copy of the object; the folder is still its parent's.
     if os.getpid() == owner:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def is_recording(path: Path) -> bool:
-    """Return whether a recording stands at `path`, or `path` is inside its folder. Every zip archive counts: a damaged one may be a recording."""
-    if any((folder / MANIFEST).is_file() and (folder / EVENTS).is_dir() for folder in (path, path.parent, path.parent.parent)):
-        return True
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"PK\x03\x04"
-    except OSError:
-        return False
 
 
 def require_outside(out: Path, *, itself: bool = False) -> None:
@@ -105,7 +94,7 @@ def new_beside(out: Path, manifest_text: str) -> Path:
         (new / MANIFEST).write_text(manifest_text, encoding="utf-8")
     except OSError as error:
         shutil.rmtree(new, ignore_errors=True)
-        raise unwritable(out, _reason(error)) from None
+        raise unwritable(out, reason(error)) from None
     return new
 
 
@@ -128,31 +117,16 @@ def put_in_place(new: Path, out: Path) -> None:
             raise
     except OSError as error:
         shutil.rmtree(new, ignore_errors=True)
-        raise unwritable(out, _reason(error)) from None
+        raise unwritable(out, reason(error)) from None
     if had_one:
         shutil.rmtree(aside, ignore_errors=True)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, or a kill, sees the old contents or the new ones and nothing between.
+    """Write a file of a recording so that a reader, or a kill, sees the old contents or the new ones and nothing between.
 
     Raises:
         UnreadableInput: the file cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise unwritable(path, _reason(error)) from None
-
-
-def unwritable(path: Path, why: str) -> UnreadableInput:
-    """Return the error that `path` cannot be written."""
-    return UnreadableInput(what=f"{str(path)!r} cannot be written", why=why, hint="choose a folder that you may write to and that has room")
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+    with replaced(path, durable=False) as file:
+        file.write(data)

@@ -12,10 +12,11 @@ from typing import Self
 import polars as pl
 
 from kvlab.events import Event, RequestClosed
+from kvlab.output_file import unwritable
 from kvlab.recording.archive import FolderFiles, read_parts
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parts import MOST_WAITING, PartWriter
-from kvlab.recording.place import EVENTS, MANIFEST, TemporaryFolder, check_place, new_beside, put_in_place, replace_file, unwritable
+from kvlab.recording.place import EVENTS, MANIFEST, TemporaryFolder, check_place, new_beside, put_in_place, replace_file
 from kvlab.recording.recording import Recording
 from kvlab.recording.writing import Writing
 

@@ -166,11 +166,12 @@ class Recording(Rich):
         archive.write_folder(out, self._copy_manifest(), self.events)
         return out
 
-    def pack(self, path: str | Path | None = None) -> Path:
-        """Write the recording as one archive, by default beside its folder as `NAME.kvrec.zip`; return its absolute path.
+    def pack(self, path: str | Path | None = None, *, force: bool = False) -> Path:
+        """Write the recording as one archive, by default next to its folder as `NAME.kvrec.zip`; return its absolute path.
 
         Raises:
-            BadValue: no path is given and the recording has no lasting folder, or the path is the recording's own.
+            BadValue: no path is given and the recording has no lasting folder, the path is the recording's own, or a file is there that is no packed
+                recording and it is not forced.
             UnreadableInput: `path` cannot be written.
         """
         if path is None:
@@ -181,14 +182,14 @@ class Recording(Rich):
                     hint="write for example recording.pack('run.kvrec.zip')",
                 )
             path = self.path if self.path.suffix == ".zip" else self.path.with_name(self.path.name + ".zip")
-        out = Path(path).expanduser().resolve()
-        if self.path is not None and out == self.path.resolve():
+        out = Path(path).expanduser().absolute()
+        if self.path is not None and out.resolve() == self.path.resolve():
             raise BadValue(
                 what=f"{str(out)!r} cannot be packed onto itself",
                 why="the recording that is read would be written over",
                 hint="choose another name for the archive with -o (in Python: pack('copy.kvrec.zip'))",
             )
-        archive.write_zip(out, self._copy_manifest(), self.events)
+        archive.write_zip(out, self._copy_manifest(), self.events, force=force)
         return out
 
     def _copy_manifest(self) -> Manifest:

@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from kvlab.errors import UnreadableInput
-from kvlab.recording.place import unwritable
+from kvlab.output_file import reason, unwritable
 
 
 class Writing:
@@ -42,7 +42,7 @@ class Writing:
                 hint="choose another name, or wait until that run has ended",
             ) from None
         except OSError as error:
-            raise unwritable(out, (error.strerror or str(error)).lower()) from None
+            raise unwritable(out, reason(error)) from None
 
     def close(self) -> None:
         """Give it back; a second call does nothing. A forked child has a copy of this object, but the right is its parent's."""
@@ -62,4 +62,4 @@ def _require_room_for_a_file(folder: Path) -> None:
         tried.touch(exist_ok=False)
         tried.unlink()
     except OSError as error:
-        raise unwritable(folder, f"no file can be made in that folder: {(error.strerror or str(error)).lower()}") from None
+        raise unwritable(folder, f"no file can be made in that folder: {reason(error)}") from None

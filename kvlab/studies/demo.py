@@ -5,6 +5,7 @@ One story: 15 unrelated questions to the embedded model, under a budget that abo
 
 from __future__ import annotations
 
+import tempfile
 import textwrap
 import time
 from collections.abc import Callable
@@ -13,9 +14,11 @@ from pathlib import Path
 from kvlab.diagnose import Finding, diagnose
 from kvlab.errors import UnreadableInput
 from kvlab.events import Event, RequestClosed
+from kvlab.output_file import require_replaceable
 from kvlab.recording import Recording
 from kvlab.studies.request_rows import RowsAsTheyCome
 from kvlab.units import binary, unit_for
+from kvlab.views.written_text import HTML
 from kvlab.workloads import Workload, unrelated
 
 MODEL = "smollm2"
@@ -60,12 +63,14 @@ def demo(folder: str | Path = ".", write: Callable[[str], None] = print, request
     """Run the demo, write `demo.kvrec` and `demo.html` into `folder`, and return the recording.
 
     Raises:
+        BadValue: `folder` has a demo.html or a demo.kvrec that is none of ours.
         UnreadableInput: `folder` cannot be written.
         NotAvailable: the model is not in the cache folder yet and cannot be fetched.
     """
     import kvlab
 
     place = _writable(Path(folder).expanduser())
+    require_replaceable(place / REPORT, HTML)
     write("Opening the embedded model (the first time it is fetched into the cache folder) ...")
     lab = kvlab.open(MODEL)
     budget = BUDGET_TOKENS * lab.shape.bytes_per_token
@@ -96,9 +101,8 @@ def _writable(folder: Path) -> Path:
     """Return `folder`, made if it is not there; told before the model is opened."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".{RECORDING}.probe"
-        probe.touch()
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise UnreadableInput(
             what=f"the demo cannot write into {folder}",

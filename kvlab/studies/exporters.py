@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvlab.errors import BadValue, UnreadableInput
+from kvlab.errors import BadValue
 from kvlab.importers.write_ollama_log import write_ollama_log
+from kvlab.output_file import HEAD, FileKind, headed, reason, replacing, require_replaceable, unwritable
 from kvlab.recording import Recording
 from kvlab.views.chrome_trace import write_chrome_trace
 
@@ -21,32 +22,39 @@ class Exporter:
 
     about: str
     suffix: str
-    write: Callable[[Recording, Path], tuple[Path, ...]]
+    write: Callable[[Recording, Path, bool], tuple[Path, ...]]
 
 
-def _ollama_log(recording: Recording, out: Path) -> tuple[Path, ...]:
-    return (write_ollama_log(recording, out),)
+def _ollama_log(recording: Recording, out: Path, force: bool) -> tuple[Path, ...]:  # noqa: FBT001  one shape for all
+    return (write_ollama_log(recording, out, force=force),)
 
 
-def _chrome_trace(recording: Recording, out: Path) -> tuple[Path, ...]:
-    return (write_chrome_trace(recording, out),)
+def _chrome_trace(recording: Recording, out: Path, force: bool) -> tuple[Path, ...]:  # noqa: FBT001  one shape for all
+    return (write_chrome_trace(recording, out, force=force),)
 
 
-def _csv(recording: Recording, out: Path) -> tuple[Path, ...]:
+def _csv(recording: Recording, out: Path, force: bool) -> tuple[Path, ...]:  # noqa: FBT001  one shape for all
     """Write the tables into a folder, a file each; a list of warnings becomes one text."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        written: list[Path] = []
-        for name in TABLES:
-            table = getattr(recording, name)
-            if name == "requests":
-                table = table.with_columns(table.get_column("warnings").list.join("; "))
-            path = out / f"{name}.csv"
-            table.write_csv(path)
-            written.append(path)
     except OSError as error:
-        raise UnreadableInput(f"{str(out)!r} cannot be written", (error.strerror or str(error)).lower(), "choose a folder that you may write to") from None
-    return tuple(written)
+        raise unwritable(out, reason(error)) from None
+    tables = {name: getattr(recording, name) for name in TABLES}
+    tables["requests"] = tables["requests"].with_columns(tables["requests"].get_column("warnings").list.join("; "))
+    kinds = {name: _table_kind(table.columns) for name, table in tables.items()}
+    paths = {name: out / f"{name}.csv" for name in TABLES}
+    # all or none: a stranger's file is found before the first is written
+    for name, path in paths.items():
+        require_replaceable(path, kinds[name], force=force)
+    for name, path in paths.items():
+        with replacing(path, kinds[name], force=force) as file:
+            tables[name].write_csv(file)
+    return tuple(paths.values())
+
+
+def _table_kind(columns: list[str]) -> FileKind:
+    heading = f"{','.join(columns)}\n".encode()
+    return headed("a table", lambda head: head.startswith(heading[:HEAD]))
 
 
 EXPORTERS: dict[str, Exporter] = {
@@ -59,13 +67,13 @@ EXPORTERS: dict[str, Exporter] = {
 """Every way by its name."""
 
 
-def export(recording: Recording, way: str, out: str | Path) -> tuple[Path, ...]:
+def export(recording: Recording, way: str, out: str | Path, *, force: bool = False) -> tuple[Path, ...]:
     """Write a recording as `way` says; return the files that were written.
 
     Raises:
-        BadValue: there is no such way.
-        UnreadableInput: the place cannot be written.
+        BadValue: there is no such way, or a file is there that an export did not make and it is not forced.
+        UnreadableInput: the place cannot be written; then what is there is as it was.
     """
     if way not in EXPORTERS:
         raise BadValue(what=f"a recording cannot be written as {way!r}", why=f"the ways are {', '.join(EXPORTERS)}", hint="name one of them")
-    return EXPORTERS[way].write(recording, Path(out).expanduser().resolve())
+    return EXPORTERS[way].write(recording, Path(out).expanduser().absolute(), force)

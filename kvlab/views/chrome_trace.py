@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.errors import UnreadableInput
+from kvlab.output_file import headed, replacing
 from kvlab.recording import Recording
 from kvlab.recording.readings import observed
 from kvlab.views.spans_rows import group_labels
@@ -31,6 +31,7 @@ THREADS = {REQUESTS: "requests", PHASES: "phases", FORWARDS: "forwards", INSTANT
 OWNERS = ("weights", "live", "snapshots", "transient", "unattributed", "pool")
 BESIDE = ("counted", "budget", "active")
 TWIN = "a twin: its times are those of kvlab's own code, no model's seconds"
+TRACE = headed("a trace", lambda head: head.startswith(b'{"otherData":{"kvlab":'))
 _ORDER = ("begin", "prefill", "attach", "decode", "close")
 
 
@@ -40,23 +41,22 @@ def chrome_trace(recording: Recording) -> dict[str, Any]:
     rows = [*_names(recording), *_requests(recording), *_forwards(recording), *_instants(recording), *_counters(recording), *_snapshots(recording)]
     rows += _flows(recording)
     rows.sort(key=lambda row: (row.get("ph") != "M", row.get("ts", 0), -row.get("dur", 0)))
-    about = {"model": made.model, "workload": made.workload, "source": made.source, "kvlab": made.kvlab, "created": made.created}
+    about = {"kvlab": made.kvlab, "model": made.model, "workload": made.workload, "source": made.source, "created": made.created}
     if not recording.has_seconds:
         about["times"] = TWIN
-    return {"traceEvents": rows, "displayTimeUnit": "ms", "otherData": about}
+    return {"otherData": about, "displayTimeUnit": "ms", "traceEvents": rows}
 
 
-def write_chrome_trace(recording: Recording, path: str | Path) -> Path:
+def write_chrome_trace(recording: Recording, path: str | Path, *, force: bool = False) -> Path:
     """Write the trace of a recording to `path` and return it, absolute.
 
     Raises:
-        UnreadableInput: the file cannot be written.
+        BadValue: a file is there that is no such trace, and it is not forced.
+        UnreadableInput: the file cannot be written; then what is there is as it was.
     """
     out = Path(path).expanduser().absolute()
-    try:
-        out.write_text(json.dumps(chrome_trace(recording), separators=(",", ":"), ensure_ascii=False, allow_nan=False), encoding="utf-8")
-    except OSError as error:
-        raise UnreadableInput(f"{str(out)!r} cannot be written", (error.strerror or str(error)).lower(), "choose a place that you may write to") from None
+    with replacing(out, TRACE, force=force) as file:
+        file.write(json.dumps(chrome_trace(recording), separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8"))
     return out
 
 

@@ -24,6 +24,8 @@ from kvlab.views.text_table import many
 ROWS = 12
 """Rows of requests at most: the first and the last ones."""
 
+LAST_LINE = "Made with `kvlab report --markdown`. It holds no prompts, answers, labels, paths or names."
+
 BYTES = ("size", "footprint", "swap_used", "counted", "snapshots", "live", "active", "peak")
 COUNTS = ("request", "tokens", "matched", "cached", "left", "generated")
 
@@ -42,7 +44,7 @@ def markdown_block(recording: Recording, findings: Findings, checklist: Checklis
         _open(still_open),
         _requests(recording),
         _checklist(checklist),
-        "Made with `kvlab report --markdown`. It holds no prompts, answers, labels, paths or names.",
+        LAST_LINE,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

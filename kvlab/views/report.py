@@ -20,13 +20,14 @@ import altair as alt
 
 from kvlab.diagnose import Findings
 from kvlab.diagnose.checklist import Checklist
+from kvlab.output_file import require_replaceable
 from kvlab.recording import Recording
 from kvlab.views import bytes_chart, bytes_text, report_parts, spans_chart, static, theme, trie_outline, waterfall_chart
 from kvlab.views.checklist_part import checklist_part
 from kvlab.views.dashboard import page
 from kvlab.views.dashboard.dataset import dataset_of
 from kvlab.views.thinned import thinned
-from kvlab.views.written_text import write_text
+from kvlab.views.written_text import HTML, write_text
 
 EVENTS = 25_000
 """A run of more events can be stopped at where it matters only, so that the file stays small."""
@@ -37,14 +38,15 @@ PACKED = 500_000
 TITLES = {"bytes": "Bytes by owner", "trie": "The trie", "spans": "Snapshots by layer", "requests": "Requests in time"}
 
 
-def write_report(recording: Recording, path: str | Path, findings: Findings | None = None, checklist: Checklist | None = None) -> Path:
+def write_report(recording: Recording, path: str | Path, findings: Findings | None = None, checklist: Checklist | None = None, *, force: bool = False) -> Path:
     """Write the report of a recording to `path` and return it, absolute; with its checklist when one is given.
 
     Raises:
-        BadValue: a recording stands there.
-        UnreadableInput: the file cannot be written.
+        BadValue: a file is there that is no such report, and it is not forced.
+        UnreadableInput: the file cannot be written; then what is there is as it was.
     """
-    return write_text(report_html(recording, findings, checklist), path)
+    require_replaceable(path, HTML, force=force)
+    return write_text(report_html(recording, findings, checklist), path, HTML, force=force)
 
 
 def report_html(recording: Recording, findings: Findings | None = None, checklist: Checklist | None = None) -> str:

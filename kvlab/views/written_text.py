@@ -1,33 +1,26 @@
-"""Writing a text that a user asked for to where he asked for it; a recording that stands there is not lost."""
+"""Writing a report where a user names it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from kvlab.errors import BadValue, UnreadableInput
-from kvlab.recording.place import is_recording
+from kvlab.output_file import FileKind, headed, replacing
+from kvlab.recording.place import require_outside
+from kvlab.views.markdown_block import LAST_LINE
+
+HTML = headed("a report", lambda head: b"default-src 'none'; script-src 'unsafe-inline'" in head and b"<title>kvlab: " in head)
+MARKDOWN = FileKind("a Markdown report", lambda path: path.read_bytes().endswith(f"{LAST_LINE}\n".encode()))
 
 
-def write_text(text: str, path: str | Path) -> Path:
+def write_text(text: str, path: str | Path, kind: FileKind, *, force: bool = False) -> Path:
     """Write `text` to `path` and return it, absolute.
 
     Raises:
-        BadValue: a recording stands there.
-        UnreadableInput: the file cannot be written.
+        BadValue: a recording's folder is around it, or a file is there that is not of that kind and it is not forced.
+        UnreadableInput: the file cannot be written; then what is there is as it was.
     """
     out = Path(path).expanduser().absolute()
-    if is_recording(out):
-        raise BadValue(
-            what=f"the report cannot be written to {str(out)!r}",
-            why="a recording stands there and would be lost",
-            hint="choose another name, such as report.html",
-        )
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UnreadableInput(
-            what=f"the report {out.name} cannot be written",
-            why=f"{error.strerror or error}: {out.parent}",
-            hint="name a file in a folder that exists and that you may write to",
-        ) from error
+    require_outside(out)
+    with replacing(out, kind, force=force) as file:
+        file.write(text.encode("utf-8"))
     return out

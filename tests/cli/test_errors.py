@@ -208,8 +208,8 @@ def test_a_report_is_not_written_over_a_recording(kvlab_says: Kvlab, kept: Path)
     assert kvlab_says("pack", kept).code == 0
     packed = kept.with_name("run.kvrec.zip")
     before = packed.read_bytes()
-    for out in (packed, kept):
-        fails(kvlab_says("report", packed, "-o", out), 2, "a recording stands there", "report.html")
+    fails(kvlab_says("report", packed, "-o", packed), 2, "is there already", "not a report", "--force")
+    fails(kvlab_says("report", packed, "-o", kept), 3, "a folder of that name is there")
     fails(kvlab_says("report", packed, "-o", kept / "manifest.json"), 2, "inside the recording 'run.kvrec'", "beside it")
     fails(kvlab_says("pack", packed, "-o", packed), 2, "onto itself")
     assert packed.read_bytes() == before

@@ -14,12 +14,15 @@ from typing import Any
 from kvlab import shipped
 from kvlab.errors import NotAvailable, UnreadableInput
 from kvlab.models import conformance
+from kvlab.output_file import headed, replacing
 from kvlab.recording import computer
 from kvlab.studies.conformance.matrix import Row
 from kvlab.views import text_table
 
 FILE = "conformance.json"
 """The published table, in `data/`."""
+
+TABLE = headed("a table of conformance", lambda head: head.startswith(b'{\n  "mlx": ') and b'\n  "mlx_lm": ' in head)
 
 OK = "ok"
 CACHED = ("prefix", "chunks", "single")
@@ -84,18 +87,17 @@ def published() -> Table | None:
         raise UnreadableInput(f"{path} is no conformance table", str(error), "install kvlab again") from error
 
 
-def write(table: Table, path: Path) -> None:
+def write(table: Table, path: Path, *, force: bool = False) -> None:
     """Write a table, one row a line.
 
     Raises:
-        UnreadableInput: the file cannot be written.
+        BadValue: a file is there that is no such table, and it is not forced.
+        UnreadableInput: the file cannot be written; then what is there is as it was.
     """
     head = "".join(f"  {json.dumps(key)}: {json.dumps(value)},\n" for key, value in table.made_with.items())
     rows = ",\n".join(f"    {json.dumps(row)}" for row in table.rows)
-    try:
-        path.write_text(f'{{\n{head}  "rows": [\n{rows}\n  ]\n}}\n')
-    except OSError as error:
-        raise UnreadableInput(f"{path} cannot be written", str(error), "name a file in a folder you may write to") from error
+    with replacing(path, TABLE, force=force) as file:
+        file.write(f'{{\n{head}  "rows": [\n{rows}\n  ]\n}}\n'.encode())
 
 
 def compared(now: Table, before: Table | None) -> list[Compared]:
