@@ -34,6 +34,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "media": ("whole_items", "anywhere"),
     "lifetimes": ("scopes", "sweep"),
     "store": ("trie", "whole_entry_lru"),
+    "store_segments": ("none", "server"),
     "fit": ("system_bound", "working_set"),
     "close": ("reap", "signal"),
 }
@@ -61,6 +62,8 @@ class Policy:
         prefill_chunk: Tokens a prefill forward takes at most.
         settle_draft: A cancelled request settles its draft layers.
         clear_pool_after_load: The allocator's free buffers are given back once weights are loaded.
+        store_segments: Of a prompt, what the store of whole entries keeps by itself: nothing, or what mlx-lm's server keeps (`kvlab.workloads.segments`).
+        store_entries: Whole entries kept at most; 0 for no limit (mlx-lm's server keeps 10).
     """
 
     budget_bytes: int = 8 * GIB
@@ -89,6 +92,8 @@ class Policy:
     lifetimes: str = "scopes"
     clear_pool_after_load: bool = True
     store: str = "trie"
+    store_segments: str = "none"
+    store_entries: int = 0
     fit: str = "system_bound"
     close: str = "reap"
 
@@ -98,7 +103,7 @@ class Policy:
                 raise _bad_choice(name, getattr(self, name), f"one of {', '.join(names)}")
         if unknown := self.evict_at - EVICT_MOMENTS:
             raise _bad_choice("evict_at", sorted(unknown), f"a set of {', '.join(sorted(EVICT_MOMENTS))}")
-        for name, least in (("budget_bytes", 0), ("capture_grid", 1), ("capture_before_end", 0), ("prefill_chunk", 1)):
+        for name, least in (("budget_bytes", 0), ("capture_grid", 1), ("capture_before_end", 0), ("prefill_chunk", 1), ("store_entries", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise _bad_choice(name, value, f"a whole number of at least {least}")
@@ -237,7 +242,7 @@ def _at_version(key: tuple[int, int, int], version: str) -> dict[str, Any]:
 def _typed(name: str, value: Any) -> Any:
     if name == "budget_bytes":
         return parse_bytes(value)
-    if name in ("capture_grid", "capture_before_end", "prefill_chunk") and isinstance(value, str) and value.isdigit():
+    if name in ("capture_grid", "capture_before_end", "prefill_chunk", "store_entries") and isinstance(value, str) and value.isdigit():
         return int(value)
     if name in ("settle_draft", "clear_pool_after_load") and isinstance(value, str):
         return {"true": True, "false": False}.get(value.lower(), value)

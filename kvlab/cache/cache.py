@@ -20,7 +20,7 @@ from kvlab.layers import Book, Layer, Store, layers_for
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node, Trie
 from kvlab.trie.keys import width_of
-from kvlab.workloads.request import MediaItem
+from kvlab.workloads.request import MediaItem, Segment
 
 
 class Cache(ABC):
@@ -79,10 +79,10 @@ class Cache(ABC):
         return sum(layer.shared() for layer in self.layers)
 
     @abstractmethod
-    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = ()) -> Session:
+    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = ()) -> Session:
         """Match a prompt, bring the live buffers to what can be reused, and return the session that evaluates the rest.
 
-        `tokens` stand for keys: those of a media item are its fold (`kvlab.cache.media.folded`).
+        `tokens` stand for keys: those of a media item are its fold (`kvlab.cache.media.folded`). `segments` become whole entries of their own.
         """
 
     @abstractmethod

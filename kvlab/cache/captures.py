@@ -6,8 +6,7 @@ resume offset) to its own offset, an eager one from its node's start; every capt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kvlab.cache.media import after
@@ -119,35 +118,6 @@ class Captures:
     def held(self) -> int:
         """Return how many captured snapshots wait for a node."""
         return sum(len(snapshots) for _, _, snapshots in self._taken)
-
-
-class NoCaptures:
-    """The captures of a session whose cache keeps whole prompts: none are taken, whatever is asked.
-
-    Attributes:
-        pending: Empty.
-    """
-
-    pending: Mapping[int, bool] = MappingProxyType({})
-
-    def schedule(self, offsets: Iterable[int], *, user: bool) -> None:
-        """Take note of nothing: an entry holds no state but that at its end."""
-
-    def next_offset(self) -> None:
-        """Return None: no offset is to come."""
-
-    def take(self, keys: bytes) -> None:
-        """Capture nothing."""
-
-    def attach(self, keys: bytes) -> None:
-        """Attach nothing."""
-
-    def discard(self) -> None:
-        """Close nothing."""
-
-    def held(self) -> int:
-        """Return 0: nothing waits for a node."""
-        return 0
 
 
 def _lazily(captures: Captures, keys: bytes, user: bool) -> None:  # noqa: FBT001  a table's functions are called alike

@@ -23,7 +23,7 @@ from kvlab.events import Event, Evicted
 from kvlab.layers import Store
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node, descend, to_keys
-from kvlab.workloads.request import MediaItem
+from kvlab.workloads.request import MediaItem, Segment
 
 
 class PrefixCache(Cache):
@@ -37,8 +37,9 @@ class PrefixCache(Cache):
         self.book.on_growth = self._victims.push
         self.path.on_left = self._may_be_victim
 
-    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = ()) -> Session:
+    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = ()) -> Session:
         """Match a prompt, bring the live buffers as far along the trie as they can go, and return the session that evaluates the rest."""
+        del segments
         items = media if self.policy.media == "whole_items" else ()
         keys = to_keys(tokens, self.look_ahead)
         found = self.trie.match(keys)

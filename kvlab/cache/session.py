@@ -9,8 +9,9 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kvlab.cache.captures import Captures, NoCaptures
+from kvlab.cache.captures import Captures
 from kvlab.cache.reuse import Hit
+from kvlab.cache.segments import Segments
 from kvlab.trie import to_keys
 from kvlab.workloads.request import MediaItem
 
@@ -28,13 +29,13 @@ class Session:
         cached: Tokens that were restored.
         reason: Why `cached` is what it is (`kvlab.events.REASONS`).
         items: Media items that may not be cut.
-        captures: Its captures.
+        captures: Its captures; of whole entries, its segments.
         closed: It has ended.
     """
 
     __slots__ = ("_cache", "cached", "captures", "closed", "items", "keys", "matched", "reason", "tokens")
 
-    def __init__(self, cache: Cache, tokens: Sequence[int], keys: bytes, hit: Hit, items: Sequence[MediaItem], captures: Captures | NoCaptures) -> None:
+    def __init__(self, cache: Cache, tokens: Sequence[int], keys: bytes, hit: Hit, items: Sequence[MediaItem], captures: Captures | Segments) -> None:
         self._cache = cache
         self.tokens = tokens
         self.keys = keys

@@ -25,19 +25,25 @@ _OF_THE_TRIE = (
 )
 """Choices about how a trie's nodes share a prompt; whole entries have nothing that they could change."""
 
+_REFUSED = {
+    "whole_entry_lru": (_OF_THE_TRIE, "whole entries follow", "the choice is about how the nodes of a trie share a prompt"),
+    "trie": (("store_segments", "store_entries"), "the trie follows", "the choice is about whole entries"),
+}
+"""By name of the choice `store`: the choices that mean nothing to it, and why."""
+
 
 def require_supported(policy: Policy) -> None:
     """Check that the engine follows every choice of `policy`.
 
     Raises:
-        BadValue: whole entries are asked for together with a choice that is about the trie; the field and its value are named.
+        BadValue: a choice has no meaning under the policy's `store`; the field and its value are named.
     """
-    if policy.store != "whole_entry_lru":
-        return
+    fields, follows, about = _REFUSED[policy.store]
+    other = next(store for store in _REFUSED if store != policy.store)
     for field, (value, main) in policy.diff(Policy()).items():
-        if field in _OF_THE_TRIE:
+        if field in fields:
             raise BadValue(
                 what=f"the policy asks for {field}={value} with store={policy.store}",
-                why=f"whole entries follow {field}={main} only: the choice is about how the nodes of a trie share a prompt",
-                hint=f"leave {field} as it is in upstream main, or keep store=trie",
+                why=f"{follows} {field}={main} only: {about}",
+                hint=f"leave {field} as it is in upstream main, or set store={other}",
             )

@@ -1,11 +1,13 @@
 """The store `whole_entry_lru`: whole prompts with their whole state, as mlx-lm's server keeps them (`LRUPromptCache`, mlx-lm 0.32).
 
-Each request begins with a copy of the nearest entry, and its end becomes an entry. Nearest is: the same tokens; else the shortest entry that
-goes on beyond what is common, if it can be trimmed to that and no shorter entry is as long; else the longest entry that is a prefix. What an
-entry's prefixes hold goes when it could be trimmed to them. The oldest entry is evicted first; a hit does not make one younger, as in mlx-lm.
+Each request begins with a copy of the nearest entry, and its end becomes an entry; under `store_segments=server` so do the prompt's segments.
+Nearest is: the same tokens; else the shortest entry that goes on beyond what is common, if it can be trimmed to that and no shorter entry is
+as long; else the longest entry that is a prefix. What an entry's prefixes hold goes when it could be trimmed to them. Evicted first are whole
+requests, while there are as many of them as of users' segments; then these, while there are as many as systems'. Of one kind the oldest goes
+first; a hit does not make one younger, as in mlx-lm.
 
-Otherwise than mlx-lm: one token is always evaluated again, so the same tokens are trimmed by one or a shorter entry is used; an entry's copies
-have no room beyond their tokens; there is no limit on how many there are.
+Otherwise than mlx-lm: one token is always evaluated again, so the same tokens are trimmed by one or a shorter entry is used; a reply's last
+token is not evaluated, so a request's entry ends before it; an entry of one token is found; an entry's copies have no room beyond their tokens.
 
 Invariants: an entry is a node with snapshots, all of them from the first token to the node's end; the trie holds entries and the branch points
 between them; between requests the live buffers are empty: what they held is the newest entry's.
@@ -14,17 +16,21 @@ between them; between requests the live buffers are empty: what they held is the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from kvlab.allocator import Ledger
 from kvlab.cache.cache import Cache
-from kvlab.cache.captures import NoCaptures
 from kvlab.cache.media import before
+from kvlab.cache.segments import Segments
 from kvlab.cache.session import Session
 from kvlab.events import Event, Evicted, PagedIn, PagedOut
 from kvlab.layers import Store
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node, to_keys
-from kvlab.workloads.request import MediaItem
+from kvlab.workloads.request import MediaItem, Segment
+
+KINDS = ("assistant", "user", "system")
+"""What an entry holds: a whole request, or a prompt up to its user's or system's segment, in the order in which they are evicted."""
 
 
 class WholeEntries(Cache):
@@ -33,9 +39,10 @@ class WholeEntries(Cache):
     def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0) -> None:
         # an entry's copies are its own from the start
         super().__init__(stores, policy.replace(snapshots="eager"), ledger, emit, look_ahead)
-        self._entries: dict[int, Node] = {}
+        self._entries: dict[str, dict[int, Node]] = {kind: {} for kind in KINDS}
+        self._kinds: dict[int, str] = {}
 
-    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = ()) -> Session:
+    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = ()) -> Session:
         """Match a prompt, copy the nearest entry into the live buffers, and return the session that evaluates the rest."""
         keys = to_keys(tokens, self.look_ahead)
         found = self.trie.match(keys)
@@ -47,14 +54,16 @@ class WholeEntries(Cache):
             self.emit(PagedIn(node=entry.id, start=0, end=cached))
         limiting = next((layer.kind for layer in self.layers if not layer.rewinds), "")
         hit = self._tell(len(tokens), found.matched, limiting, gone=gone)
-        session = Session(self, tokens, keys, hit, media, NoCaptures())
+        session = Session(self, tokens, keys, hit, media, Segments(self, segments, len(tokens) - 1))
         self.evict("begin")
         return session
 
     def finish(self, session: Session, outputs: Sequence[int]) -> None:
         """Make an entry of all that was evaluated."""
         if offset := self.offset:
-            self._keep(session.keys_with(outputs)[: offset * self.trie.width])
+            self.keep(session.keys_with(outputs)[: offset * self.trie.width], "assistant")
+            self.free_live()
+            self.evict("page_out")
         self.evict("close")
 
     def cut_short(self, session: Session, outputs: Sequence[int]) -> None:
@@ -66,12 +75,17 @@ class WholeEntries(Cache):
     def clear(self) -> None:
         """Let everything go, as an unload does; the cache can be used afterwards."""
         super().clear()
-        self._entries.clear()
+        self._entries = {kind: {} for kind in KINDS}
+        self._kinds = {}
+
+    def can_evict(self, moment: str) -> bool:
+        """Whether the budget, at `moment`, or the number of entries, at any, calls for a victim."""
+        return 0 < self.policy.store_entries < len(self._kinds) or super().can_evict(moment)
 
     def evict(self, moment: str) -> None:
-        """Evict the oldest entries until the budget holds or none is left."""
-        while self._entries and self.can_evict(moment):
-            node = next(iter(self._entries.values()))
+        """Evict entries until the budget and their number hold or none is left."""
+        while self._kinds and self.can_evict(moment):
+            node = self._first_to_go()
             end, counted, state = node.end, self.book.counted, "interior" if node.children else "leaf"
             if not node.children:
                 self._ghosts.remember(node)
@@ -83,27 +97,35 @@ class WholeEntries(Cache):
         del node
         return 0
 
-    def _keep(self, keys: bytes) -> None:
-        """Make an entry of the live buffers, which hold the tokens of `keys`, and empty them."""
+    def keep(self, keys: bytes, kind: str) -> None:
+        """Make an entry of a copy of the live buffers, which hold the tokens of `keys`."""
         end = len(keys) // self.trie.width
         node = self._node_at(keys)
         self.paging.close_all(node)
         for layer in self.layers:
             if (snapshot := layer.snapshot(0)) is not None:
                 self.book.place(snapshot, node)
-        self.emit(PagedOut(node=node.id, start=0, end=end))
-        self._entries.pop(node.id, None)
-        self._entries[node.id] = node
+        self.emit(PagedOut(node=node.id, start=0, end=end, state=kind))
+        if node.id in self._kinds:
+            self._forget(node)
+        self._kinds[node.id] = kind
+        self._entries[kind][node.id] = node
         self.touch(node)
         if self._can_be_trimmed(node, 0):
             self._drop_prefixes(node)
-        self.free_live()
-        self.evict("page_out")
+
+    def _first_to_go(self) -> Node:
+        """Return the oldest entry of the first kind of `KINDS` that has entries, and not fewer than the next kind."""
+        chosen = next((kind for kind, after in pairwise(KINDS) if self._entries[kind] and len(self._entries[kind]) >= len(self._entries[after])), KINDS[-1])
+        return next(iter(self._entries[chosen].values()))
+
+    def _forget(self, node: Node) -> None:
+        del self._entries[self._kinds.pop(node.id)][node.id]
 
     def _nearest(self, found: Match, last: int, items: Sequence[MediaItem]) -> tuple[Node | None, int]:
         """Return the entry to begin with, and the tokens that are taken of it: at most `last`; no entry and 0 when there is none."""
         common = before(items, min(found.matched, last))
-        shorter = next((node for node in reversed(found.path) if node.id in self._entries and node.end <= common), None)
+        shorter = next((node for node in reversed(found.path) if node.id in self._kinds and node.end <= common), None)
         longer = self._shortest_beyond(found.path[-1], common)
         if longer is not None and common > (shorter.end if shorter is not None else 0) and self._can_be_trimmed(longer, common):
             return longer, common
@@ -116,14 +138,18 @@ class WholeEntries(Cache):
             one = waiting.pop()
             if best is not None and one.end >= best.end:
                 continue
-            if one.id in self._entries and one.end > common:
+            if one.id in self._kinds and one.end > common:
                 best = one
             else:
                 waiting.extend(one.children.values())
         return best
 
     def _can_be_trimmed(self, node: Node, target: int) -> bool:
-        return all(layer.can_restore(snapshot, target) for layer, snapshot in zip(self.layers, node.snapshots, strict=True))
+        # mlx-lm does not trim a sliding window that is just full
+        return all(
+            layer.can_restore(snapshot, target) and (layer.store.group.chunked or node.end != layer.store.group.window)
+            for layer, snapshot in zip(self.layers, node.snapshots, strict=True)
+        )
 
     def _node_at(self, keys: bytes) -> Node:
         found, end = self.trie.match(keys), len(keys) // self.trie.width
@@ -141,15 +167,15 @@ class WholeEntries(Cache):
         while above is not None:
             # it may leave the trie
             next_above = above.parent
-            if above.id in self._entries:
+            if above.id in self._kinds:
                 self._drop(above)
             above = next_above
 
     def _drop(self, node: Node) -> None:
         """Close an entry, and take out the nodes that nothing needs any more."""
-        del self._entries[node.id]
+        self._forget(node)
         self.paging.close_all(node)
-        while node.parent is not None and node.id not in self._entries:
+        while node.parent is not None and node.id not in self._kinds:
             if not node.children:
                 node = self.trie.remove(node)
                 continue

@@ -84,9 +84,13 @@ class PagedIn(Event):
 
 @dataclass(slots=True)
 class PagedOut(Event):
-    """The layers that `node` lacked were captured at its end."""
+    """The layers that `node` lacked were captured at its end.
+
+    `state` is what a whole entry holds: a prompt up to its system's or user's segment, or a whole request (assistant); "" in the trie's store.
+    """
 
     kind: ClassVar[str] = "paged_out"
     node: int = 0
     start: int = 0
     end: int = 0
+    state: str = ""

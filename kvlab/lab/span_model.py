@@ -11,9 +11,10 @@ from kvlab.layers.spans_chunked import SpanChunkedStore
 from kvlab.layers.spans_kv import SpanKVStore
 from kvlab.layers.spans_state import SpanStateStore
 from kvlab.shape import LayerGroup, Shape
-from kvlab.workloads.request import Request, Sampling
+from kvlab.workloads.request import Request, Sampling, Segment
+from kvlab.workloads.segments import chat_segments
 from kvlab.workloads.streams import FIRST_REPLY, Fresh
-from kvlab.workloads.text_tokens import message_ends, request_tokens
+from kvlab.workloads.text_tokens import message_ends, message_tokens, request_tokens
 
 
 class NoText:
@@ -88,6 +89,10 @@ class SpanModel:
         """Return the offsets at which chat messages end: the request's own, or those of its messages as one token a word."""
         del tokens
         return request.ends or message_ends(request.messages)
+
+    def segments(self, request: Request, tokens: Sequence[int]) -> Sequence[Segment]:
+        """Return the segments of the prompt `tokens`: the request's own, or those of its messages as one token a word."""
+        return request.segments or chat_segments(request.messages, tokens, message_tokens)
 
     def decoder(self) -> NoText:
         """Return a decoder without text."""

@@ -93,7 +93,15 @@ def shadow(shape: Shape, policy: Policy) -> Prediction:
     def predict(runner: Runner, request: Request, stop: str) -> None:
         prompt, reply = runner.last
         cut = runner.cache.offset if stop == "cancelled" and not reply else request.cancel_after
-        told = Request(tokens=tuple(prompt), generated=tuple(reply), cancel_after=cut, media=request.media, ends=tuple(runner.ends), think_s=request.think_s)
+        told = Request(
+            tokens=tuple(prompt),
+            generated=tuple(reply),
+            cancel_after=cut,
+            media=request.media,
+            ends=tuple(runner.ends),
+            segments=tuple(runner.segments),
+            think_s=request.think_s,
+        )
         for _ in twin.step(told):
             pass
         runner.log.append(replace(twin.closing, source="twin"))

@@ -8,6 +8,7 @@ arrays are evaluated and, once the reply is over, no other array of the forward 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kvlab.allocator.mlx_meter import MLXMeter
@@ -19,6 +20,7 @@ from kvlab.models.shape_of import shape_of
 from kvlab.models.tokens import ROLES
 from kvlab.models.weights import weights_of
 from kvlab.workloads.request import GREEDY
+from kvlab.workloads.segments import chat_segments
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from kvlab.layers.storage import Store
     from kvlab.models.tokens import Tokenizer
     from kvlab.runner.model import Decoder
-    from kvlab.workloads.request import Request, Sampling
+    from kvlab.workloads.request import Request, Sampling, Segment
 
 
 class MLXModel:
@@ -105,6 +107,12 @@ class MLXModel:
     def message_ends(self, request: Request, tokens: Sequence[int]) -> Sequence[int]:
         """Return the offsets in the prompt `tokens` at which chat messages end: the request's own, or by the chat template."""
         return request.ends or message_ends(self.tokenizer, request.messages, tokens)
+
+    def segments(self, request: Request, tokens: Sequence[int]) -> Sequence[Segment]:
+        """Return the segments of the prompt `tokens`: the request's own, or by the chat template."""
+        if request.segments:
+            return request.segments
+        return chat_segments(request.messages, tokens, partial(self.tokenizer.chat, reply=False), self.tokenizer.thinking_start(tokens))
 
     def decoder(self) -> Decoder:
         """Return a new text decoder for one request."""

@@ -38,6 +38,9 @@ class ByteTokenizer:
         """Return the bytes of `role: content` lines and, with `reply`, of `assistant: `."""
         return self.encode("".join(f"{role}: {content}\n" for role, content in messages) + ("assistant: " if reply else ""))
 
+    def thinking_start(self, tokens: Sequence[int]) -> None:
+        """Return None: nothing begins a thinking."""
+
     def decoder(self) -> Decoder:
         """Return a new text decoder."""
         return TableDecoder([bytes((byte,)) for byte in range(256)])

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 ROLES = ("system", "user", "assistant", "tool")
 """Who a chat message may be from."""
 
+THINKING_TAIL = 11
+"""Tokens at a prompt's end in which mlx-lm's server looks for the start of the thinking (mlx-lm 0.32.2, `mlx_lm/server.py`)."""
+
 
 class Tokenizer(Protocol):
     """Turns text into tokens and back.
@@ -35,6 +38,10 @@ class Tokenizer(Protocol):
 
     def chat(self, messages: Sequence[tuple[str, str]], *, reply: bool = True) -> list[int]:
         """Return the token ids of (role, content) messages, ready for the assistant's reply; up to the last message's end without `reply`."""
+        ...
+
+    def thinking_start(self, tokens: Sequence[int]) -> int | None:
+        """Return the offset at which the end of a prompt begins the thinking; None when it does not."""
         ...
 
     def decoder(self) -> Decoder:
@@ -131,6 +138,13 @@ class WrappedTokenizer:
                 why=f"the model's chat template says: {error}",
                 hint="change the order or the roles of the messages",
             ) from error
+
+    def thinking_start(self, tokens: Sequence[int]) -> int | None:
+        """Return where thinking begins among the last `THINKING_TAIL` tokens; None when it does not."""
+        if not self.wrapper.has_thinking:
+            return None
+        found = self.wrapper.rfind_think_start(list(tokens), start=len(tokens) - THINKING_TAIL)
+        return found if found >= 0 else None
 
     def decoder(self) -> Decoder:
         """Return a new text decoder."""

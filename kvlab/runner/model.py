@@ -11,7 +11,7 @@ from typing import Protocol
 from kvlab.allocator.meter import Meter
 from kvlab.layers.storage import Store
 from kvlab.shape import Shape
-from kvlab.workloads.request import Request, Sampling
+from kvlab.workloads.request import Request, Sampling, Segment
 
 
 class Decoder(Protocol):
@@ -65,6 +65,10 @@ class Model(Protocol):
 
     def message_ends(self, request: Request, tokens: Sequence[int]) -> Sequence[int]:
         """Return the offsets in the prompt `tokens` at which chat messages end; () of a prompt without messages."""
+        ...
+
+    def segments(self, request: Request, tokens: Sequence[int]) -> Sequence[Segment]:
+        """Return the segments of the prompt `tokens` that a store of whole entries may keep by themselves (`kvlab.workloads.segments`)."""
         ...
 
     def decoder(self) -> Decoder:

@@ -7,7 +7,7 @@ before every forward the layers are told the range it writes; a request cut shor
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 
 from kvlab.allocator import Ledger
@@ -21,7 +21,14 @@ from kvlab.runner.chunks import next_edge
 from kvlab.runner.model import Model
 from kvlab.runner.running import Running
 from kvlab.runner.timing import Timing
-from kvlab.workloads.request import Request
+from kvlab.workloads.request import Request, Segment
+
+SEGMENTS: dict[str, Callable[[Model, Request, Sequence[int]], Sequence[Segment]]] = {
+    "none": lambda _model, _request, _tokens: (),
+    # mlx-lm's server serves a prompt with images outside its batch, where it keeps no segments
+    "server": lambda model, request, tokens: () if request.media else model.segments(request, tokens),
+}
+"""By name of the choice `store_segments`: the segments of a prompt that become entries of their own."""
 
 
 class Runner:
@@ -35,6 +42,7 @@ class Runner:
         checker: Checks every invariant after every step; None for none.
         last: The last request's prompt and reply tokens.
         ends: Where its chat messages end in the prompt, when the policy captures there.
+        segments: The prompt's segments, when the policy keeps them.
         closing: Every owner's bytes after the last request closed.
     """
 
@@ -45,6 +53,7 @@ class Runner:
         self.cache = STORES[policy.store](model.stores, policy, Ledger(model.meter, self.log.append), self.log.append, model.shape.look_ahead)
         self.last: tuple[Sequence[int], list[int]] = ([], [])
         self.ends: Sequence[int] = ()
+        self.segments: Sequence[Segment] = ()
         self.checker = checker
         self._detailed = True
         self._requests = 0
@@ -114,8 +123,9 @@ class Runner:
         keyed = folded(tokens, request.media)
         if self.checker is not None:
             self.checker.begin(self._requests, keyed)
-        session = self.cache.begin(keyed, request.media)
         self.ends = ()
+        self.segments = SEGMENTS[self.policy.store_segments](self.model, request, tokens)
+        session = self.cache.begin(keyed, request.media, self.segments)
         session.schedule(capture_offsets(len(tokens), self.policy, partial(self._message_ends, request, tokens)))
         running = Running(request, tokens, session, timing)
         self.last = (tokens, running.reply)

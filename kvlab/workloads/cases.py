@@ -18,7 +18,7 @@ from kvlab.workloads.case_chats import Chats
 from kvlab.workloads.case_expected import expected_of
 from kvlab.workloads.case_fields import Fields
 from kvlab.workloads.case_layers import shape_of
-from kvlab.workloads.request import Request
+from kvlab.workloads.request import Request, Segment
 from kvlab.workloads.streams import Fresh, NamedStreams
 from kvlab.workloads.workload import Workload
 
@@ -39,6 +39,7 @@ _REQUEST_KEYS = (
     "drop_tail_tokens",
     "keep_reply_tokens",
     "cancel_after_tokens",
+    "system_tokens",
 )
 _ACTION_KEYS = ("action", "settle_seconds", "think_seconds")
 
@@ -47,7 +48,7 @@ UNSCALED = 64
 """Counts of tokens up to here are not scaled, and none is scaled below it: a short question stays one."""
 
 _SCALED = (
-    *("prefix_tokens", "unique_tokens", "generated_tokens", "reply_rerendered_tokens", "cancel_after_tokens"),
+    *("prefix_tokens", "unique_tokens", "generated_tokens", "reply_rerendered_tokens", "cancel_after_tokens", "system_tokens"),
     *("drop_tail_tokens", "keep_reply_tokens"),
 )
 
@@ -149,6 +150,7 @@ class _Requests:
             chat=chat,
             follow=follow,
             think_s=fields.number("think_seconds"),
+            segments=_segments(fields, chat, len(own)),
         )
 
     def _own_tokens(self, fields: Fields) -> tuple[int, ...]:
@@ -163,6 +165,18 @@ class _Requests:
         if "unique_id" in fields:
             return prefix + self._streams.first("unique " + fields.text("unique_id"), unique)
         return prefix + self._fresh.take(unique)
+
+
+def _segments(fields: Fields, chat: str, own: int) -> tuple[Segment, ...]:
+    """Return the segments of a row's own part: what is the system's, if the row says so, and the user's; none of a plain prompt."""
+    if "system_tokens" not in fields:
+        return (Segment("user", own),) if chat else ()
+    if "continues" in fields:
+        raise fields.bad("system_tokens", "the request before it has them already")
+    system = fields.count("system_tokens")
+    if not 0 < system < own:
+        raise fields.bad("system_tokens", f"they are part of the prompt's {own:,} tokens")
+    return Segment("system", system), Segment("user", own)
 
 
 def _scaled(count: Any, scale: float) -> Any:

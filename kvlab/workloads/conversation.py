@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvlab.errors import BadValue
-from kvlab.workloads.request import Follow, Request
+from kvlab.workloads.request import Follow, Request, Segment
+from kvlab.workloads.segments import chat_segments
 from kvlab.workloads.streams import FIRST_RERENDERED, Fresh
-from kvlab.workloads.text_tokens import next_turn_ends, next_turn_tokens, word_tokens
+from kvlab.workloads.text_tokens import message_tokens, next_turn_ends, next_turn_tokens, word_tokens
 
 RERENDERED = "(earlier) "
 """What a reply that has text begins with in the next prompt when it is rendered differently."""
@@ -34,11 +35,12 @@ class _Turn:
 class Conversations:
     """The open conversations of one lab or twin, by name."""
 
-    __slots__ = ("_asked", "_fresh", "_last")
+    __slots__ = ("_asked", "_fresh", "_last", "_systems")
 
     def __init__(self) -> None:
         self._last: dict[str, _Turn] = {}
         self._asked: dict[str, Request] = {}
+        self._systems: dict[str, tuple[Segment, ...]] = {}
         self._fresh = Fresh(FIRST_RERENDERED)
 
     def resolve(self, request: Request) -> Request:
@@ -51,7 +53,9 @@ class Conversations:
             BadValue: the request goes on from a conversation in which nothing was closed yet.
         """
         full = request
-        if request.follow is not None:
+        if request.follow is None:
+            self._systems.pop(request.chat, None)
+        else:
             last = self._last.get(request.chat)
             if last is None:
                 raise BadValue(
@@ -73,7 +77,9 @@ class Conversations:
     def _continued(self, request: Request, follow: Follow, last: _Turn) -> Request:
         if request.tokens:
             before = self._before(follow, last)
-            return dataclasses.replace(request, tokens=(*before, *request.tokens), ends=_ends(request.ends, last, len(before)))
+            return dataclasses.replace(
+                request, tokens=(*before, *request.tokens), ends=_ends(request.ends, last, len(before)), segments=self._segments(request, last, len(before))
+            )
         if last.text is not None and last.request.messages and request.messages:
             return dataclasses.replace(request, messages=(*last.request.messages, ("assistant", _shown(last.text, follow)), *request.messages))
         if last.text is not None and last.request.prompt and request.prompt:
@@ -81,7 +87,18 @@ class Conversations:
         own = next_turn_tokens(request.messages) if request.messages else word_tokens(request.prompt)
         before = self._before(follow, last)
         ends = _ends(next_turn_ends(request.messages), last, len(before))
-        return dataclasses.replace(request, tokens=before + tuple(own), messages=(), prompt="", ends=ends)
+        segments = self._segments(dataclasses.replace(request, tokens=own), last, len(before))
+        return dataclasses.replace(request, tokens=before + tuple(own), messages=(), prompt="", ends=ends, segments=segments)
+
+    def _segments(self, request: Request, last: _Turn, before: int) -> tuple[Segment, ...]:
+        """Return the segments of a prompt whose own part `request.tokens` goes on after `before` tokens."""
+        if request.chat not in self._systems:
+            first = last.request.segments or chat_segments(last.request.messages, last.prompt, message_tokens)
+            self._systems[request.chat] = tuple(one for one in first if one.kind == "system")
+        if request.prompt or (request.messages and request.messages[-1][0] != "user"):
+            return (Segment("assistant", before + len(request.tokens)),)
+        own = request.segments or (Segment("user", len(request.tokens)),)
+        return (*self._systems[request.chat], *(Segment(kind, before + end) for kind, end in own))
 
     def _before(self, follow: Follow, last: _Turn) -> tuple[int, ...]:
         """Return what comes before the request's own part."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvlab.errors import BadValue
 
@@ -58,6 +59,13 @@ class MediaItem:
         return self.whole and self.start < offset < self.end
 
 
+class Segment(NamedTuple):
+    """A part of a prompt that a store of whole entries may keep by itself: its kind (system, user or assistant) and the offset at which it ends."""
+
+    kind: str
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request. Exactly one of `messages`, `prompt` and `tokens` is given.
@@ -78,6 +86,7 @@ class Request:
         sampling: How tokens are chosen.
         media: Items among the prompt's tokens, in order.
         ends: Offsets in `tokens` at which chat messages end, in order; those of `messages` are found by the model.
+        segments: The prompt's segments, in order, if `tokens` is a chat's prompt; those of `messages` are found by the model.
     """
 
     label: str = ""
@@ -95,6 +104,7 @@ class Request:
     sampling: Sampling = GREEDY
     media: tuple[MediaItem, ...] = ()
     ends: tuple[int, ...] = ()
+    segments: tuple[Segment, ...] = ()
 
     def __post_init__(self) -> None:
         if self.max_new < 0:

@@ -21,7 +21,7 @@ from kvlab.layers.mlx_kv import MLXKVStore
 from kvlab.layers.mlx_store import stores_for
 from kvlab.shape import LayerGroup, Shape
 from kvlab.workloads import Request
-from kvlab.workloads.request import Sampling
+from kvlab.workloads.request import Sampling, Segment
 from kvlab.workloads.streams import FIRST_REPLY, Fresh
 
 WINDOW = 4
@@ -81,6 +81,10 @@ class ArrayModel:
     def message_ends(self, request: Request, tokens: Sequence[int]) -> Sequence[int]:
         del tokens
         return request.ends
+
+    def segments(self, request: Request, tokens: Sequence[int]) -> Sequence[Segment]:
+        del tokens
+        return request.segments
 
     def decoder(self) -> NoText:
         return NoText()

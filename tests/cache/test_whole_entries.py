@@ -48,7 +48,7 @@ def ask(runner: Runner, tokens: tuple[int, ...], reply: tuple[int, ...] = (), ca
 def entries(runner: Runner) -> list[tuple[int, ...]]:
     """Return the tokens of every entry, the oldest first."""
     assert isinstance(runner.cache, WholeEntries)
-    return [tokens_to(node) for node in runner.cache._entries.values()]
+    return [tokens_to(node) for node in runner.cache._entries["assistant"].values()]
 
 
 def tokens_to(node: Node | None) -> tuple[int, ...]:
