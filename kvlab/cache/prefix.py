@@ -39,6 +39,7 @@ class PrefixCache(Cache):
 
     def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = ()) -> Session:
         """Match a prompt, bring the live buffers as far along the trie as they can go, and return the session that evaluates the rest."""
+        # nodes share what prompts have in common, wherever a segment ends
         del segments
         items = media if self.policy.media == "whole_items" else ()
         keys = to_keys(tokens, self.look_ahead)

@@ -45,5 +45,5 @@ def require_supported(policy: Policy) -> None:
             raise BadValue(
                 what=f"the policy asks for {field}={value} with store={policy.store}",
                 why=f"{follows} {field}={main} only: {about}",
-                hint=f"leave {field} as it is in upstream main, or set store={other}",
+                hint=f"set {field}={main}, or store={other}",
             )

@@ -105,7 +105,8 @@ def ask(runner: Runner, request: Request) -> tuple[Matched, list[Event]]:
 
 @pytest.mark.parametrize("kinds", [("kv",), ("kv", "recurrent"), ("kv", "rotating")], ids="+".join)
 def test_it_keeps_finds_and_evicts_what_mlx_lms_server_does(kinds: tuple[str, ...]) -> None:
-    hits, evicted, kept = 0, 0, dict.fromkeys(KINDS, 0)
+    hits, evicted = 0, 0
+    kept: dict[str, int] = dict.fromkeys(KINDS, 0)
     for seed in range(8):
         most, budget = 3 + seed, 1 << 60 if seed % 2 or "rotating" in kinds else 12_000
         runners = [a_runner(kinds, storage, SERVER.replace(store_entries=most, budget_bytes=budget)) for storage in ("spans", "mlx")]
