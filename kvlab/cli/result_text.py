@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvlab.diagnose import Findings
 from kvlab.diagnose.result_json import violations
 from kvlab.recording import Recording
+from kvlab.recording.left_out import notes
 from kvlab.studies.request_rows import table
 
 MOST_VIOLATIONS = 20
@@ -15,7 +16,8 @@ MOST_ROWS = 200
 def result_text(recording: Recording, findings: Findings) -> str:
     """Return what a run did, for a terminal."""
     manifest = recording.manifest
-    parts = [f"{manifest.workload} on {manifest.model} ({manifest.source})", table(recording, MOST_ROWS)]
+    head = [f"{manifest.workload} on {manifest.model} ({manifest.source})", *(f"{name}: {words}" for name, words in notes(manifest))]
+    parts = ["\n".join(head), table(recording, MOST_ROWS)]
     broken = violations(recording)
     if broken:
         lines = [f"  request {row['request']}: {row['rule']}: {row['detail']}" for row in broken[:MOST_VIOLATIONS]]

@@ -25,6 +25,7 @@ def result(recording: Recording, findings: Findings) -> dict[str, Any]:
         "workload": manifest.workload,
         "model": manifest.model,
         "policy": manifest.policy,
+        "left_out": list(manifest.left_out),
         "requests": [_request(row, wrong.get(row["request"], []), sizes.get(row["request"])) for row in recording.requests.iter_rows(named=True)],
         "violations": violations(recording),
         **findings.to_dict(),

@@ -23,7 +23,7 @@ class Loaded(Event):
 class Allocated(Event):
     """`owner` (weights, live, snapshots, transient) took `retained` bytes; `node` when a node's snapshot did.
 
-    A long run of the twin that nobody watches leaves these and `Freed` out of snapshots: there they follow from the snapshots' own events.
+    A long run of the twin may leave out these and `Freed` of snapshots (`Manifest.left_out`): there they follow from the snapshots' own events.
     `call_site` is the Python code that asked for it, when the run records call sites: `FILE:LINE FUNCTION`, then who called that, a line each.
     """
 

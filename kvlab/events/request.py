@@ -58,7 +58,7 @@ class ChunkRan(Event):
 class TokenOut(Event):
     """The model produced its `index`-th token of this request, from 0. `text` is what it adds to the answer.
 
-    The last one may have no token: text that was held back until the end. A long run of the twin that nobody watches tells only the last one.
+    The last one may have no token: text that was held back until the end. A long run of the twin may leave out all but the last one (`Manifest.left_out`).
     """
 
     kind: ClassVar[str] = "token_out"

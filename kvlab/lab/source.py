@@ -19,6 +19,7 @@ from kvlab.errors import BadValue, NotAvailable
 from kvlab.events import BytesRead, Event, Log, RequestBegan, RequestClosed, TokenOut
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recorder, Recording
+from kvlab.recording.left_out import LEFT_OUT
 from kvlab.runner.model import Model
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
@@ -115,6 +116,7 @@ class Source:
         work = _workload(workload)
         chosen = self._default.amended(work.policy) if policy is None else _policy(policy)
         require_supported(chosen)
+        detailed = self._tells_all(work) or check or store_text or call_sites or each is not None
         manifest = Manifest.now(
             model=self.name,
             origin=self._model.origin,
@@ -124,10 +126,11 @@ class Source:
             source=self.source,
             stored_text=store_text,
             checked=check,
+            left_out=() if detailed else tuple(LEFT_OUT),
         )
         with Recorder(manifest, out=out, store_text=store_text) as recorder:
             runner = self._fresh(chosen, Checker() if check else None, call_sites=call_sites)
-            runner.detailed = self._tells_all(work) or check or store_text or call_sites or each is not None
+            runner.detailed = detailed
             predict = self._prediction(chosen)
             try:
                 for request in tqdm(work.requests, desc=work.name, unit="request", disable=not progress):

@@ -11,8 +11,9 @@ from kvlab.display import Rich
 from kvlab.lab.outlook import Outlook, outlook
 from kvlab.lab.source import Prediction, Source
 from kvlab.lab.span_model import SpanModel
-from kvlab.models.config.provenance import Provenance
+from kvlab.models.config.provenance import FITTED, Provenance
 from kvlab.policy import Policy
+from kvlab.recording import left_out
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
 from kvlab.workloads import Request, Workload
@@ -26,7 +27,7 @@ def lawful(policy: Policy) -> Policy:
 
 
 MOST_DETAILED_REQUESTS = 500
-"""Longer runs of the twin that nobody watches leave out a reply's tokens but the last, each move of bytes, and readings during prefill."""
+"""Longer runs of the twin without a reader leave out what `kvlab.recording.left_out` names, and their manifest says so."""
 
 
 class Twin(Source, Rich):
@@ -44,7 +45,7 @@ class Twin(Source, Rich):
     def __init__(self, shape: Shape, policy: Policy | None = None, provenance: Mapping[str, Provenance] | None = None) -> None:
         self.observed = True
         self.provenance = dict(provenance or {})
-        self._spans = SpanModel(shape)
+        self._spans = self._span_model(shape)
         super().__init__(self._spans, policy or Policy())
 
     def __repr__(self) -> str:
@@ -57,8 +58,14 @@ class Twin(Source, Rich):
 
     def _fresh(self, policy: Policy, checker: Checker | None, *, call_sites: bool = False) -> Runner:
         # A new model, so that a twin's replies are the same tokens in every run.
-        self._spans = self._model = SpanModel(self.shape)
+        self._spans = self._model = self._span_model(self.shape)
         return super()._fresh(policy, checker, call_sites=call_sites)
+
+    def _span_model(self, shape: Shape) -> SpanModel:
+        made = SpanModel(shape)
+        if fitted := [name for name, one in self.provenance.items() if one.status == FITTED]:
+            made.origin[left_out.FITTED] = ", ".join(fitted)
+        return made
 
     def _wire(self, runner: Runner) -> None:
         ledger = runner.cache.ledger

@@ -47,6 +47,7 @@ class Manifest:
         created: When it began, UTC, ISO 8601.
         checked: Every rule of the cache and every restored position was checked after every step.
         events: How many events it has; None while it is being written, and for ever after a kill.
+        left_out: What was not recorded, by the names of `kvlab.recording.left_out`; () when every event was.
     """
 
     schema: int
@@ -65,6 +66,7 @@ class Manifest:
     created: str
     checked: bool = False
     events: int | None = None
+    left_out: tuple[str, ...] = ()
 
     @classmethod
     def now(  # noqa: PLR0913  an argument for each field that is not found out here
@@ -79,6 +81,7 @@ class Manifest:
         source: str = "lab",
         stored_text: bool = False,
         checked: bool = False,
+        left_out: tuple[str, ...] = (),
     ) -> Manifest:
         """Return a manifest of a run that begins now on this machine; with source `lab` mlx takes part. Nothing is imported to find versions."""
         with_mlx = source == "lab"
@@ -101,6 +104,7 @@ class Manifest:
             stored_text=stored_text,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             checked=checked,
+            left_out=left_out,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,7 +119,7 @@ class Manifest:
     def from_json(cls, text: str | bytes, name: str) -> Manifest:
         """Read the text of `manifest.json`; `name` is what errors call it. Keys it does not know are left out.
 
-        A manifest without `checked` is of a recording that was not.
+        A manifest without `checked` is of a recording that was not; one without `left_out` was written by a version that did not say.
 
         Raises:
             UnreadableInput: the text is no manifest, or of a schema version that is not read.
@@ -142,6 +146,7 @@ class Manifest:
         if wrong:
             raise _no_manifest(name, f"the type of {', '.join(wrong)} is wrong")
         values: dict[str, Any] = {item.name: data.get(item.name) for item in known}
+        values["left_out"] = tuple(map(str, values["left_out"]))
         return cls(**values)
 
 
@@ -152,6 +157,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "dict[str, Any]": (dict,),
     "str | None": (str, type(None)),
     "int | None": (int, type(None)),
+    "tuple[str, ...]": (list, tuple),
 }
 
 

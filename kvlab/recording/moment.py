@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from kvlab.display import Rich
-from kvlab.events import BytesRead, Event, FrontierMoved
+from kvlab.events import BytesRead, ChunkRan, Event, FrontierMoved
 from kvlab.recording import fold_nodes
 from kvlab.recording.readings import observed
 
@@ -35,7 +35,8 @@ class Moment(Rich):
         nodes: The nodes alive, with `NODE_SCHEMA`: as in the table `nodes`, and whether they are on the active path, the bytes
             their snapshots count, and how many of these are lazy, owned or views.
         spans: The snapshots alive, with the columns of the table `spans`.
-        bytes: The last observed reading up to here: the fields of `BytesRead` and its `seq`; {} when there was none.
+        bytes: The last observed reading up to here: the fields of `BytesRead` and its `seq`; {} when there was none, and during a prefill whose readings
+            the recording leaves out.
     """
 
     seq: int
@@ -61,22 +62,26 @@ class Past:
         requests: seq and request of every event.
         moves: seq and node of every `FrontierMoved`.
         readings: seq and the fields of every observed `BytesRead`.
+        unread: seq of every `ChunkRan` that no reading follows, in a recording that leaves these out.
     """
 
     requests: pl.DataFrame
     moves: pl.DataFrame
     readings: pl.DataFrame
+    unread: pl.DataFrame
 
     @classmethod
-    def of(cls, events: pl.DataFrame) -> Past:
-        """Take it out of the table of events, which is in the order of `seq`."""
+    def of(cls, events: pl.DataFrame, *, unread: bool = False) -> Past:
+        """Take it out of the table of events, which is in the order of `seq`; `unread` when readings during prefill are left out of them."""
         moves = events.select("seq", "kind", "node").filter(pl.col("kind") == FrontierMoved.kind)
         readings = observed(events.select("seq", "kind", "source", *_READING))
-        return cls(events.select("seq", "request"), moves.drop("kind"), readings.select("seq", *_READING))
+        chunks = events.select("seq", "kind").filter((pl.col("kind") == ChunkRan.kind) & unread)
+        return cls(events.select("seq", "request"), moves.drop("kind"), readings.select("seq", *_READING), chunks)
 
     def last_reading(self, seq: int | None = None) -> dict[str, Any]:
         """Return the last observed reading up to `seq` (or of all); {} when there is none."""
-        return _last(self.readings, seq) or {}
+        found, chunk = _last(self.readings, seq) or {}, _last(self.unread, seq)
+        return {} if chunk and found and chunk["seq"] > found["seq"] else found
 
 
 def moment(seq: int, past: Past, nodes: pl.DataFrame, spans: pl.DataFrame) -> Moment:

@@ -25,6 +25,7 @@ from kvlab.recording.fold_nodes import fold_nodes
 from kvlab.recording.fold_observed import fold_observed
 from kvlab.recording.fold_requests import SCHEMA, SECONDS, fold_requests
 from kvlab.recording.fold_spans import fold_spans
+from kvlab.recording.left_out import READINGS, notes
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.moment import Moment, Past, moment
 from kvlab.recording.place import TemporaryFolder
@@ -151,7 +152,7 @@ class Recording(Rich):
 
     @cached_property
     def _past(self) -> Past:
-        return Past.of(self.events)
+        return Past.of(self.events, unread=READINGS in self.manifest.left_out)
 
     def save(self, path: str | Path) -> Path:
         """Write the recording into the folder `path` (a name that ends with .zip: as an archive); return its absolute path.
@@ -213,6 +214,7 @@ class Recording(Rich):
             # an import tells some of them only
             held = [f"{name} {binary(reading[name])}{budget * (name == 'counted')}" for name in _AT_THE_END if reading[name] is not None]
             lines.append(f"  bytes at the end: {', '.join(held)}")
+        lines += [f"  {name}: {words}" for name, words in notes(made)]
         if self.damaged:
             lines.append(f"  warning: damaged, events are missing: {', '.join(self.damaged)}")
         elif not self.complete:

@@ -6,6 +6,7 @@ import polars as pl
 
 from kvlab.diagnose import Findings
 from kvlab.recording import Recording
+from kvlab.recording.left_out import notes
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import binary
 from kvlab.views.tables import last_bytes, readings
@@ -19,6 +20,7 @@ def summary(recording: Recording) -> list[tuple[str, str]]:
     held = {name: _bytes(read, name) for name in ("weights", "counted", "snapshots", "live", "unattributed", "pool", "active", "budget")}
     lines = [
         *(("incomplete", words) for words in recording.warnings),
+        *notes(manifest),
         ("model", str(manifest.model)),
         ("policy", policy_words(manifest.policy)),
         ("workload", f"{manifest.workload}: {requests.height} request{'' if requests.height == 1 else 's'}, {_tokens(recording)}"),

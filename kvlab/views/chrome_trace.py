@@ -20,6 +20,7 @@ import polars as pl
 
 from kvlab.output_file import headed, replacing
 from kvlab.recording import Recording
+from kvlab.recording.left_out import TOKENS, notes
 from kvlab.recording.readings import observed
 from kvlab.views.spans_rows import group_labels
 
@@ -44,6 +45,7 @@ def chrome_trace(recording: Recording) -> dict[str, Any]:
     about = {"kvlab": made.kvlab, "model": made.model, "workload": made.workload, "source": made.source, "created": made.created}
     if not recording.has_seconds:
         about["times"] = TWIN
+    about |= dict(notes(made))
     return {"otherData": about, "displayTimeUnit": "ms", "traceEvents": rows}
 
 
@@ -148,6 +150,9 @@ def _requests(recording: Recording) -> Iterator[Row]:
             if row[name] is not None
         }
         yield _slice(REQUESTS, f"request {row['request']}{' ' + row['label'] if row['label'] else ''}", "request", start, end, **told)
+    if recording.manifest.left_out:
+        # without the readings of prefill its end is unknown, and a phase that follows would begin too early
+        return
     read = observed(recording.events).filter((pl.col("request") > 0) & pl.col("phase").is_in(list(_ORDER)))
     ends = {(request, phase): t for request, phase, t in read.group_by("request", "phase").agg(pl.col("t").max()).iter_rows()}
     for request, (began, _) in times.items():
@@ -160,7 +165,9 @@ def _requests(recording: Recording) -> Iterator[Row]:
 
 
 def _forwards(recording: Recording) -> Iterator[Row]:
-    table = recording.events.filter(pl.col("kind").is_in(["chunk_ran", "token_out"])).select("kind", "request", "t", "seconds", "start", "end", "index")
+    # a token that stands for a whole reply is no forward
+    kinds = ["chunk_ran"] if TOKENS in recording.manifest.left_out else ["chunk_ran", "token_out"]
+    table = recording.events.filter(pl.col("kind").is_in(kinds)).select("kind", "request", "t", "seconds", "start", "end", "index")
     before = 0.0
     for row in table.iter_rows(named=True):
         chunk = row["kind"] == "chunk_ran"

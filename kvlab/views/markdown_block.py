@@ -15,6 +15,7 @@ from kvlab.diagnose.checklist import DECISIONS, Checklist
 from kvlab.recording import Recording
 from kvlab.recording.facts import model_of, version_of
 from kvlab.recording.fold_requests import SECONDS
+from kvlab.recording.left_out import notes
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import binary
 from kvlab.views.finding_cards import known_figures
@@ -61,6 +62,7 @@ def _versions(recording: Recording) -> str:
         ("rules", policy_words(made.policy) if made.policy else "not told"),
         ("kvlab", ", ".join([made.kvlab, *mlx])),
         ("source", f"{made.source}, {many(recording.requests.height, 'request')}"),
+        *notes(made),
         # an import is read on another machine than the one it is of
         ("machine", f"{' '.join(word for word in machine if word)}{f', {binary(ram)}' if isinstance(ram, int) and ram else ''}" if of_source else ""),
     ]

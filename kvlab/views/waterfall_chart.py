@@ -35,7 +35,10 @@ NO_SECONDS = "a twin has no seconds"
 
 
 def phases_table(recording: Recording) -> pl.DataFrame:
-    """Return a row a phase of a request: request, phase, place, `start` and `end` since the request began: in milliseconds, of a twin in events."""
+    """Return a row a phase of a request: request, phase, place, `start` and `end` since the request began: in milliseconds, of a twin in events.
+
+    They are null where the recording leaves out events of the phases.
+    """
     events = recording.events.select("seq", "kind", "request", "phase", "t", "source").filter(pl.col("request") > 0)
     clock, unit = ("t", 1000) if recording.has_seconds else ("seq", 1)
     began = events.filter(kind="request_began").group_by("request").agg(begun=pl.col(clock).min())
@@ -43,7 +46,8 @@ def phases_table(recording: Recording) -> pl.DataFrame:
     ends = read.group_by("request", "phase").agg(end=pl.col(clock).max()).join(began, on="request")
     order = pl.col("phase").replace_strict(list(PHASES), range(len(PHASES)), return_dtype=pl.Int64)
     rows = ends.with_columns(place=order).sort("request", "place").with_columns(end=unit * (pl.col("end") - pl.col("begun")))
-    return rows.with_columns(pl.col("end").shift(1).over("request").fill_null(0).alias("start")).select("request", "phase", "place", "start", "end")
+    placed = rows.with_columns(pl.col("end").shift(1).over("request").fill_null(0).alias("start")).select("request", "phase", "place", "start", "end")
+    return placed.with_columns(pl.lit(None, placed.schema[name]).alias(name) for name in ("start", "end")) if recording.manifest.left_out else placed
 
 
 def prompts_table(recording: Recording) -> pl.DataFrame:
@@ -63,7 +67,7 @@ def waterfall_chart(recording: Recording, at: int | None = None) -> alt.HConcatC
     if at is not None:
         recording = Recording(recording.manifest, recording.events.filter(pl.col("seq") <= at))
     kept = recording.requests.get_column("request").tail(ROWS).to_list()
-    phases, prompts = (table.filter(pl.col("request").is_in(kept)) for table in (phases_table(recording), prompts_table(recording)))
+    phases, prompts = (table.filter(pl.col("request").is_in(kept)) for table in (phases_table(recording).drop_nulls(), prompts_table(recording)))
     if not prompts.height and not phases.height:
         return alt.hconcat(theme.nothing("there is no request")).properties(title="Requests", description="no requests")
     height = max(2, len(kept)) * STEP
@@ -72,7 +76,8 @@ def waterfall_chart(recording: Recording, at: int | None = None) -> alt.HConcatC
     tokens = _bars(prompts, "sort", SORTS, SORT_LETTERS, "token of the prompt", height)
     both: Any = alt.hconcat(time, tokens, spacing=24)
     drawn: alt.HConcatChart = both.resolve_scale(color="independent")
-    beside = "" if recording.has_seconds else f"; {NO_SECONDS}, so phases are as long as they have events"
+    lengths = "and events of phases are left out" if recording.manifest.left_out else "so phases are as long as they have events"
+    beside = "" if recording.has_seconds else f"; {NO_SECONDS}, {lengths}"
     cancelled = [request for request, stop in recording.requests.select("request", "stop").iter_rows() if stop == "cancelled" and request in kept]
     if cancelled:
         beside += f"; cancelled: {', '.join(map(str, cancelled[:12]))}{' …' if len(cancelled) > 12 else ''}"

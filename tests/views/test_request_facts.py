@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from playwright.sync_api import Page
@@ -107,6 +108,14 @@ def test_phases_grow_with_the_moment(page: Page) -> None:
     assert [name for name, *_ in facts(page, 2, closed)["phases"]] == ["begin", "prefill", "attach", "decode", "close"]
     assert "TTFT 800 ms, decode 10 tok/s; reuse limited by restore point (recurrent)" in words(page, 2, closed)
     assert "…" in words(page, 2, closed - 1)
+
+
+def test_phases_whose_events_are_left_out_have_no_length(page: Page) -> None:
+    recording = cancelled()
+    closed = seq_of(recording, "request_closed", 2)
+    mount(page, Recording(dataclasses.replace(recording.manifest, left_out=("prefill_readings",)), recording.events))
+    assert facts(page, 2, closed)["phases"] == []
+    assert "no phase" in words(page, 2, closed)
 
 
 def test_the_text_of_a_moment_says_that_it_was_cancelled() -> None:

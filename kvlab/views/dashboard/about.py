@@ -20,6 +20,7 @@ class About:
         groups: A row a layer group: label, kind, layers, bytes_per_token, state_bytes, window, growth_step.
         shape: What the model keeps, as `Shape.to_dict`; {} when it is not known.
         source: lab, twin, or an importer.
+        left_out: What was not recorded, as in `Manifest.left_out`.
     """
 
     title: str
@@ -27,15 +28,16 @@ class About:
     groups: tuple[Mapping[str, Any], ...]
     shape: Mapping[str, Any]
     source: str = ""
+    left_out: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, title: str, policy: Mapping[str, Any], shape: Mapping[str, Any], source: str = "") -> About:
+    def of(cls, title: str, policy: Mapping[str, Any], shape: Mapping[str, Any], source: str = "", left_out: tuple[str, ...] = ()) -> About:
         """Return it for a shape as `Shape.to_dict` gives it ({} when it is not known)."""
         labels = group_labels(dict(shape))
         groups: list[Mapping[str, Any]] = list(shape.get("groups", []))
         kept = ("kind", "bytes_per_token", "state_bytes", "window", "growth_step")
         rows = tuple({"label": labels[at], "layers": len(group["layers"])} | {name: group.get(name, 0) for name in kept} for at, group in enumerate(groups))
-        return cls(title, policy, rows, shape, source)
+        return cls(title, policy, rows, shape, source, left_out)
 
 
 def about_source(source: Source) -> About:

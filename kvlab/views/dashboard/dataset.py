@@ -106,6 +106,7 @@ class Dataset:
         self._spans.ended.clear()
         about = self.about
         told = {"title": about.title, "policy": dict(about.policy), "groups": self._groups(), "source": about.source, "searchable": self.searchable}
+        told |= {"left_out": list(about.left_out)}
         return told | {"phases": list(PHASES), "states": list(STATES), "what": list(MARKS), "owners": list(OWNERS)} | self.delta()
 
     def delta(self) -> dict[str, Any]:
@@ -236,7 +237,7 @@ class Dataset:
 def dataset_of(recording: Recording, *, texts: bool = False, most: int = MOST) -> Dataset:
     """Return the dataset of a recording; its texts only when they were stored and are asked for. Above `most` events it is thinned."""
     made = recording.manifest
-    about = About.of(f"{made.model}, {made.workload or 'no workload'}", made.policy, made.shape, made.source)
+    about = About.of(f"{made.model}, {made.workload or 'no workload'}", made.policy, made.shape, made.source, made.left_out)
     searchable = said.of_recording(recording, texts=texts)
     data = Dataset(about, texts=texts and made.stored_text, searchable=searchable, thin=recording.events.height > most)
     data.take(events_of(recording.events, texts=data.texts))

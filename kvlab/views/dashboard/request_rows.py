@@ -50,7 +50,8 @@ class RequestRows:
         elif isinstance(event, ev.TokenOut):
             row = self._changed(event)
             row["generated"] = event.index + 1
-            row["times"].setdefault("first_token", round(event.t, 6))
+            if not event.index:
+                row["times"]["first_token"] = round(event.t, 6)
         elif isinstance(event, ev.RequestClosed):
             seconds = {name: round(getattr(event, name), 6) for name in ("ttft_s", "prefill_s", "decode_s")}
             self._changed(event, "closed").update(seconds, generated=event.generated, stop=event.stop, peak=event.peak, closed=event.seq)

@@ -48,10 +48,10 @@ function promptRuns({ tokens, matched, cached, evaluated, over, generated }) {
   return cut.filter(([from, to]) => to > from).map(([start, end, sort]) => ({ start, end, sort }));
 }
 
-// Phases as [name, from, to], the one under way up to the moment: in seconds, or of a twin in events.
+// Phases as [name, from, to], the one under way up to the moment: in seconds, or of a twin in events; none where events of phases are left out.
 function phasesUpTo(store, row, facts, seq) {
   const began = timed(store) ? row.times.began : row.began;
-  if (began === undefined) return [];
+  if (began === undefined || store.about.left_out?.length) return [];
   const at = (one) => (timed(store) ? store.tables.events.t[store.placeOf(one)] : one);
   const read = phaseEnds(store, row.request, seq);
   const ends = facts.over && timed(store) ? PHASES.filter((name) => row.times[name] !== undefined).map((name) => [name, row.times[name]]) : read.map(([name, one]) => [name, at(one)]);
