@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from kvlab.errors import UnreadableInput
-from kvlab.importers.json_text import MOST_BYTES, values
 from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import Clock, find_moment, zoned
 from kvlab.importers.summary import NOT, READ, Summary
@@ -77,31 +74,9 @@ class ApiPs:
     def __init__(self, rows: Rows, summary: Summary) -> None:
         self._rows = rows
         self._summary = summary
-        self._text: list[bytes] = []
-        self._length = 0
         self.clock = Clock()
         self.model = ""
         self._wrong = self._told = False
-
-    def lines(self, lines: Sequence[bytes]) -> None:
-        """Keep the next lines: a value may go over several."""
-        for line in lines:
-            self._length += len(line) + 1
-            if self._length > MOST_BYTES + 1:
-                raise UnreadableInput(f"the answers have more than {MOST_BYTES:,} bytes", "JSON is read as a whole", "split them into several files")
-            self._text.append(line)
-
-    def finish(self) -> None:
-        """Read what was kept.
-
-        Raises:
-            UnreadableInput: it is no JSON.
-        """
-        for value in values(b"\n".join(self._text), "the answer of /api/ps"):
-            for answer in cast("list[Any]", value) if isinstance(value, list) else [value]:
-                became = self.take(answer)
-                self._summary.line += 1
-                self._summary.count(*became, repr(answer)[:80])
 
     def take(self, value: Any) -> tuple[str, str]:
         """Read one value; return what it is called in the summary, and what became of it."""

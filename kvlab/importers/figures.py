@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from kvlab.units import FACTORS, LARGEST
 
-UNITS: dict[str, int] = FACTORS | {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "byte": 1, "bytes": 1}
+_SHORT = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+UNITS: dict[str, int] = FACTORS | _SHORT | {f"{name}i": factor for name, factor in _SHORT.items()} | {"byte": 1, "bytes": 1}
 """Bytes in a unit, by its name in small letters: those of kvlab.units, and what tools write besides."""
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -28,8 +29,10 @@ FIRST_LETTERS = frozenset("0123456789-+\u2212")
 _BETWEEN = "'\u2019\u00a0\u202f\u2009_"
 _NUMBER = rf"[-+\u2212]?\d(?:[\d.,{_BETWEEN}]*\d)?"
 _FIGURE = re.compile(rf"({_NUMBER}(?:[eE][-+]?\d{{1,3}})?)(\s*)([^\W\d_][\w/%µμ]*|%)?")
+_GROUPS = re.compile(r"\d{1,3}(?: \d{3})+")
 _DURATION = re.compile(r"([-+]?)((?:\d+(?:\.\d+)?(?:ns|us|µs|μs|ms|h|m|s))+)")
 _PIECE = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|h|m|s)")
+_REMARK = re.compile(r"(?<=\S)\s*(?:[(\[\uff08][^)\]\uff09]*[)\]\uff09]|(?:<-|<=|\u2190|#|//|; | \u2013 | \u2014 ).*)\s*$")
 _DRESS = re.compile(r"^[\s~≈<>=*`]+|[\s*`]+$")
 _ATTACHED = frozenset({*UNITS, *SECONDS, "%", "x"})
 _GIGA = frozenset({"gb", "gib", "g", "tb", "tib", "t"})
@@ -57,6 +60,8 @@ def read_figure(text: str, unit: str = "") -> Figure | None:
     bare = undressed(text)
     if not bare or len(bare) > LONGEST:
         return None
+    if _GROUPS.fullmatch(bare):
+        bare = bare.replace(" ", "")
     if _DURATION.fullmatch(bare) and not bare.endswith("m"):
         seconds = read_duration(bare)
         return None if seconds is None else Figure(None, seconds, "s", None)
@@ -83,6 +88,11 @@ def made(number: str, unit: str) -> Figure | None:
         return None
     decimals = len(plain.partition(".")[2].partition("e")[0])
     return Figure(count, None, unit, max(1, round(factor / 10**decimals)))
+
+
+def without_remark(text: str) -> str:
+    """Return a figure's text without what somebody wrote behind it: `249 s (+37%)`, `60.58 GiB <- swap`."""
+    return _REMARK.sub("", undressed(text))
 
 
 def undressed(text: str) -> str:

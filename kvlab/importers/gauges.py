@@ -1,55 +1,17 @@
-"""What importers call the figures they read off something outside, and which bytes each of them is. A table's own headings may add others.
+"""What importers call the figures they read, and which bytes each of them is: `gauges.toml`. A table's own headings may add others.
 
 Resident bytes, footprint, SIZE and the allocator's active bytes are four different numbers: a gauge is never renamed into another one.
 """
 
 from __future__ import annotations
 
-GAUGES: dict[str, str] = {
-    "size": "what the server says a model takes: for MLX the allocator's active bytes and its pool, at times from before the running request",
-    "size_vram": "the part of it that the server counts as the GPU's",
-    "reported": "the same, as a table calls it",
-    "processor": "in words, where the server says the model runs",
-    "footprint": "a process's physical footprint",
-    "phys_footprint": "the same, as `footprint` prints it once more at its end",
-    "footprint_peak": "the highest footprint of a process",
-    "rss": "a process's resident bytes; on macOS those of Metal buffers are not among them",
-    "resident": "resident bytes, as a table calls them; of what, the table does not say",
-    "virtual": "a process's address space",
-    "compressed": "bytes in the compressor",
-    "dirty": "written bytes of a kind of region (`label`)",
-    "clean": "unwritten bytes of a kind of region",
-    "reclaimable": "bytes of a kind of region that the system may take at will",
-    "region_virtual": "address space of a kind of region",
-    "region_resident": "resident bytes of a kind of region",
-    "region_dirty": "written bytes of a kind of region",
-    "region_swapped": "bytes of a kind of region that were swapped out",
-    "free": "the machine's free pages",
-    "active_pages": "pages that were used lately",
-    "wired": "pages that may not be paged out",
-    "compressor": "pages that the compressor occupies",
-    "swapped_in": "bytes swapped in since the machine started",
-    "swapped_out": "bytes swapped out since the machine started",
-    "swap_total": "size of the swap files",
-    "swap_used": "bytes in the swap files",
-    "swap_free": "what is free there",
-    "free_share": "the share of the machine's bytes that the system counts as free, 0 to 1",
-    "system_total": "the machine's bytes, as the server sees them",
-    "system_free": "what is free of them",
-    "physical": "the machine's bytes",
-    "memory_used": "bytes in use, as Activity Monitor sums them",
-    "cached_files": "bytes that hold files",
-    "app": "bytes of programs, as Activity Monitor sums them",
-    "pressure": "in words, the colour of Activity Monitor's graph",
-    "peak": "the highest active bytes of a request whose own row is not there",
-    "active": "the allocator's active bytes",
-    "paged_out": "the sum over the trie's snapshots",
-    "nodes": "nodes of the trie",
-    "prompt_cache": "what mlx-lm's prompt cache holds, all of it or those of one kind (`label`)",
-    "prompt_cache_sequences": "how many sequences it holds",
-    "freed": "what a server says an unload gave back; a difference over the whole process, so it may be negative",
-    "freed_expected": "what it expected",
-    "delta": "a difference, as a table calls it",
-    "decode_tps": "new tokens a second",
-}
-"""The meaning of each gauge. Bytes unless it says otherwise."""
+import tomllib
+from importlib.resources import files
+
+_TABLE: dict[str, dict[str, str]] = tomllib.loads(files("kvlab.importers").joinpath("gauges.toml").read_text(encoding="utf-8"))
+
+GAUGES: dict[str, str] = {name: meaning for kind in _TABLE.values() for name, meaning in kind.items()}
+"""The meaning of each gauge."""
+
+OF_BYTES = frozenset(_TABLE["bytes"])
+OF_WORDS = frozenset(_TABLE["words"])

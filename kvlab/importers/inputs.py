@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,34 @@ STANDARD = "-"
 """How standard input is called where a file may be named."""
 
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+_SAMPLE = 4096
+"""Bytes by which it is told whether they are a text, and in which encoding."""
+
+_NO_TEXT = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_MOST_STRANGE = 0.1
+"""The share of bytes that no text has, from which on something is none."""
+
+_WIDE = re.compile(rb"(?:\xff\xfe)?(?:[\t\n\r\x20-\x7e]\0){2,}")
+"""A piece of UTF-16 in a text of another encoding, as a shell appends it."""
+
+
+def _encoding(first: bytes) -> str | None:
+    """Return the encoding of a text that begins so, when it is UTF-16: by its mark, or by where its zero bytes are."""
+    if (marked := _MARKS.get(first[:2])) is not None:
+        return marked
+    even, odd = first[0::2].count(0), first[1::2].count(0)
+    half = len(first) // 2
+    # also of a text in Chinese, line ends, figures and blanks have a zero byte, all on one side
+    if half > 1 and b"\n\0" in first and odd > half // 8 and even * 50 < odd:
+        return "utf-16-le"
+    return "utf-16-be" if half > 1 and b"\0\n" in first and even > half // 8 and odd * 50 < even else None
+
+
+def _plain(data: bytes) -> bytes:
+    """Return bytes without zeros: those of a piece of UTF-16, and stray ones."""
+    return _WIDE.sub(lambda found: found[0].removeprefix(b"\xff\xfe").replace(b"\0", b""), data).replace(b"\0", b"") if b"\0" in data else data
 
 
 class Reads(Protocol):
@@ -83,7 +112,7 @@ class Input:
         with self._readable():
             # of standard input no more is there yet, and a packed text may be little longer than its packed bytes
             data = next(self._blocks(HEAD // 2, peeking=True), b"")
-        if b"\0" in data[:4096]:
+        if len(_NO_TEXT.findall(data[:_SAMPLE])) > _MOST_STRANGE * len(data[:_SAMPLE]):
             raise UnreadableInput(
                 what=f"{self.name!r} is not a text",
                 why="it holds zero bytes, as programs, pictures and archives do",
@@ -102,18 +131,13 @@ class Input:
 
     def _blocks(self, size: int, *, peeking: bool = False) -> Iterator[bytes]:
         with self._open(peeking=peeking) as file:
-            first = file.read(3)
-            encoding = _MARKS.get(first[:2])
-            if encoding is None:
-                begin = b"" if first == codecs.BOM_UTF8 else first
-                while data := begin + file.read(size):
-                    yield data
-                    begin = b""
-                return
-            decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-            data = first[2:] + file.read(size)
+            first = file.read(_SAMPLE)
+            encoding = _encoding(first)
+            decoder = codecs.getincrementaldecoder(encoding)(errors="replace") if encoding else None
+            data = first.removeprefix(codecs.BOM_UTF8) if decoder is None else first[2 * (first[:2] in _MARKS) :]
+            data += file.read(size)
             while data:
-                yield decoder.decode(data).encode("utf-8", "replace")
+                yield _plain(data) if decoder is None else decoder.decode(data).encode("utf-8", "replace")
                 data = file.read(size)
 
     @contextmanager

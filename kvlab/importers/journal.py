@@ -1,4 +1,4 @@
-"""Lines as systemd's journal prints them: each begins with a moment, the machine and the program, which are left out before a line is read.
+"""Lines as systemd's journal or a container's runtime prints them: what they put before a line is left out before it is read.
 
 All forms of `journalctl -o` that put a line a record are known: short, -iso, -full, -precise, -unix and -monotonic. The machine's name is not kept.
 """
@@ -13,7 +13,13 @@ _MOMENT = (
     rb"|(?:[^\s\d]{2,9} )?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d| [A-Z+\-\d]{1,6})?"
     rb"|\d{9,11}\.\d{1,6}|\[ {0,8}\d{1,10}\.\d{1,6}\])"
 )
-_PREFIX = re.compile(_MOMENT + rb" [\w.\-]{1,255} [\w.@/\-]{1,64}(?:\[\d{1,9}\])?: ")
+_PREFIX = re.compile(
+    _MOMENT
+    + rb" [\w.\-]{1,255} [\w.@/\-]{1,64}(?:\[\d{1,9}\])?: ?"
+    # a container's log file, and what kubectl and docker compose put before a line
+    + rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP] "
+    + rb"|\[pod/[\w.\-/]{1,200}\] |[a-z][\w.\-]{0,60}-\d{1,3} +\| "
+)
 _MARK = re.compile(rb"-- (?:Logs begin|Journal begins|Boot |Reboot|No entries|cursor)")
 
 LOOKED_AT = 50

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
 import polars as pl
 
 from kvlab.events import EVENTS, Event, Observed
-from kvlab.importers.blocks import Blocks, Output, Section
+from kvlab.importers.paste import Paste
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import Summary
 
@@ -40,12 +40,12 @@ class KeptTables:
                 yield cls(request=row["request"], **values)
 
 
-def observed_in(text: str, *sections: Callable[[Output], Section]) -> list[Observed]:
-    """Return the figures that stand in a text of tools' outputs, read by these sections; lines that none of them knows are passed over."""
+def observed_in(text: str, kind: str | None = None) -> list[Observed]:
+    """Return the figures that a tool printed; lines that no format, or not this one, knows are passed over."""
     kept = KeptTables()
     rows = Rows(kept, "")
-    blocks = Blocks(rows, Summary(), sections)
-    blocks.lines(text.encode().splitlines())
-    blocks.finish()
+    paste = Paste(rows, Summary(), kind)
+    paste.lines(text.encode().splitlines())
+    paste.finish()
     rows.flush()
     return [event for event in kept.events() if isinstance(event, Observed)]

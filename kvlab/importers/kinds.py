@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from typing import Protocol
 
-from kvlab.importers.api_ps import ApiPs
-from kvlab.importers.blocks import Blocks, Output, Section
-from kvlab.importers.mac_tools import ActivityMonitor, Footprint, VmStat
-from kvlab.importers.mlx_lm_log import MlxLmLog
+import polars as pl
+
+from kvlab.importers.formats import formats
 from kvlab.importers.ollama_log import OllamaLog
-from kvlab.importers.ollama_ps import OllamaPs
-from kvlab.importers.peak_ladder import PeakLadder
-from kvlab.importers.processes import PsTrace, Vmmap
+from kvlab.importers.paste import API_PS, TABLE, Paste
 from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import Clock
 from kvlab.importers.summary import Summary
-from kvlab.importers.table_known import is_ours
-from kvlab.importers.table_shapes import read_grid
-from kvlab.importers.tables import Table
 
 MOST_LINES = 2_000
 """Lines by which a kind is recognised."""
+
+OLLAMA = "ollama-log"
+SAMPLES = "samples"
+
+_LOG = re.compile(
+    r'^\[GIN\] .*|level=[A-Z]+ source=\S+ |msg="?(?:cache (?:hit|miss)|failed to restore cache)|(?:^|\s)cache (?:hit|miss)\s+total=\d'
+    r"|(?:prefix|kv) cache active_tokens: "
+)
+_ASIDE = frozenset({"http", "crash", "commands", "settings"})
+"""Formats whose lines accompany others."""
 
 
 class Importer(Protocol):
@@ -54,78 +56,33 @@ class Importer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of input.
-
-    Attributes:
-        name: Its name, as `--as` takes it.
-        about: What it is, in words.
-        sign: A pattern that one of its lines has; None when it is told otherwise.
-        make: What makes its importer, from where rows and counts of lines go.
-    """
-
-    name: str
-    about: str
-    sign: re.Pattern[str] | None
-    make: Callable[[Rows, Summary], Importer]
-
-
-def _blocks(*sections: Callable[[Output], Section]) -> Callable[[Rows, Summary], Importer]:
-    return partial(_made, sections=sections)
-
-
-def _made(rows: Rows, summary: Summary, sections: Sequence[Callable[[Output], Section]]) -> Importer:
-    return Blocks(rows, summary, sections)
-
-
-_LOG = re.compile(
-    r'^\[GIN\] |level=[A-Z]+ source=\S+ |msg="?(?:cache (?:hit|miss)|failed to restore cache)|(?:^|\s)cache (?:hit|miss)\s+total=\d'
-    r"|(?:prefix|kv) cache active_tokens: "
-)
-_SECTIONS = (OllamaPs, VmStat, Footprint, Vmmap, PsTrace, MlxLmLog, PeakLadder, ActivityMonitor)
-
-KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (
-        Kind("ollama-log", "Ollama's server.log at any level, whole or as pasted", _LOG, OllamaLog),
-        Kind("api-ps", "answers of GET /api/ps as JSON", re.compile(r'^\s*[\[{].*"models"|^\s*"models"\s*:'), ApiPs),
-        Kind("ollama-ps", "the table of `ollama ps`", re.compile(r"^NAME\s+ID\s+SIZE\b"), _blocks(OllamaPs)),
-        Kind(
-            "vm_stat", "`vm_stat`, `sysctl vm.swapusage`, `memory_pressure`", re.compile(r"^Mach Virtual Memory Statistics|^vm\.swapusage: "), _blocks(VmStat)
-        ),
-        Kind("footprint", "`footprint PID`", re.compile(r"\[\d+\]: .*Footprint: "), _blocks(Footprint)),
-        Kind("vmmap", "`vmmap -summary PID`", re.compile(r"^Physical footprint(?: \(peak\))?:\s"), _blocks(Vmmap)),
-        Kind(
-            "ps-trace", "`ps` with PID and RSS, once or again and again", re.compile(r"(?i)^(?=.*\bpid\b)(?=.*\brss(?:_ki?b)?\b)[\w\s%+]+$"), _blocks(PsTrace)
-        ),
-        Kind(
-            "activity-monitor",
-            "figures typed off Activity Monitor",
-            re.compile(r"^(?:Physical Memory|Memory Used|Memory Pressure|Physischer Speicher|Verwendeter Speicher|Speicherdruck|Prozessname): "),
-            _blocks(ActivityMonitor),
-        ),
-        Kind(
-            "mlx-lm-log",
-            "logs of mlx_lm.server and of servers like it",
-            re.compile(
-                r"Prompt Cache: \d+ seq|KV Caches: \d+ seq|Prompt processing progress: \d|Starting httpd at |^Prompt: [\d,]+ tokens, |\bUnloaded .*freed="
-            ),
-            _blocks(MlxLmLog),
-        ),
-        Kind("peak-ladder", "peaks by prompt length", re.compile(r"^\s*peak memory\s+pp\d+:"), _blocks(PeakLadder)),
-        Kind("table", "a table of figures: markdown, CSV, or columns", None, Table),
-        Kind("samples", "several tools' outputs one after another", None, _blocks(*_SECTIONS)),
-    )
+KINDS: dict[str, str] = {
+    OLLAMA: "Ollama's server.log at any level, whole or as pasted",
+    API_PS: "answers of GET /api/ps as JSON",
+    **{one.name: one.about for one in formats().values()},
+    TABLE: "a table of figures: markdown, CSV, or columns",
+    SAMPLES: "several of these in one text",
 }
-"""All kinds by name, in the order in which they are tried."""
+"""All kinds by name, with what each is."""
+
+
+def importer_of(kind: str, rows: Rows, summary: Summary) -> Importer:
+    """Return what reads a kind of input."""
+    return OllamaLog(rows, summary) if kind == OLLAMA else Paste(rows, summary, None if kind == SAMPLES else kind)
+
+
+class _Nowhere:
+    def write_table(self, table: pl.DataFrame) -> None:
+        """Keep nothing."""
 
 
 def recognise(head: bytes) -> str | None:
-    """Return the kind of a file that begins with `head`; None when it is none that is known. Outputs of several tools are `samples`."""
-    lines = [line[:2_000] for line in head.decode("utf-8", "replace").splitlines()[:MOST_LINES]]
-    found = [kind.name for kind in KINDS.values() if kind.sign is not None and any(map(kind.sign.search, lines))]
-    if found:
-        return found[0] if len(found) == 1 or found[0] in ("ollama-log", "api-ps") else "samples"
-    grid = read_grid(lines)
-    return "table" if grid is not None and is_ours(grid) else None
+    """Return the kind of a file that begins with `head`; None when nothing in it is known. Of several kinds, or with text of no kind, it is `samples`."""
+    lines = head.split(b"\n")[:MOST_LINES]
+    if any(_LOG.search(line[:2_000].decode("utf-8", "replace")) for line in lines):
+        return OLLAMA
+    paste = Paste(Rows(_Nowhere(), ""), Summary())
+    paste.lines(lines)
+    paste.finish()
+    names = [name for name in paste.read if name not in _ASIDE] or paste.read[:1]
+    return None if not names else names[0] if len(names) == 1 else SAMPLES

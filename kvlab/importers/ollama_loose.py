@@ -106,8 +106,8 @@ class Loose:
 
     def finish(self) -> None:
         """The file ends."""
-        self._beside.end()
         self._give_up_all()
+        self._beside.finish()
 
     def _give_up_all(self) -> None:
         while self._ways:

@@ -12,7 +12,7 @@ import polars as pl
 
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.importers.inputs import Input
-from kvlab.importers.kinds import KINDS, Importer, recognise
+from kvlab.importers.kinds import KINDS, SAMPLES, Importer, importer_of, recognise
 from kvlab.importers.lines import blocks_of_lines, head_of
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
@@ -104,7 +104,8 @@ def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequen
     Raises:
         UnreadableInput: it cannot be read, or nothing in it is of that kind.
     """
-    importer = KINDS[kind].make(rows, summary)
+    # what was recognised by its beginning may go on as something else
+    importer = importer_of(kind if asked or kind == "ollama-log" else SAMPLES, rows, summary)
     try:
         for piece in (file, *more):
             for lines in blocks_of_lines(piece):
@@ -150,7 +151,7 @@ def kind_of(file: Input, kind: str | None) -> str:
     begin = head_of(file)
     found = kind or recognise(begin)
     if found is None:
-        known = "; ".join(f"{one.name}: {one.about}" for one in KINDS.values())
+        known = "; ".join(f"{name}: {about}" for name, about in KINDS.items())
         raise UnreadableInput(
             what=f"{file.name!r} is of no kind that can be read" if begin.strip() else f"{file.name!r} is empty",
             why=f"what can be read: {known}",
@@ -162,7 +163,7 @@ def kind_of(file: Input, kind: str | None) -> str:
 def _nothing_read(summary: Summary, name: str, kind: str, *, asked: bool) -> None:
     if not summary.total(READ) and not summary.partly:
         raise UnreadableInput(
-            what=f"nothing in {name!r} could be read as {kind} ({KINDS[kind].about})",
+            what=f"nothing in {name!r} could be read as {kind} ({KINDS[kind]})",
             why=f"{summary.total(NOT):,} lines were not understood, {summary.total(KNOWN):,} are known and have no figures",
             hint=f"the kinds are {', '.join(KINDS)}; {'leave --as out to have it recognised' if asked else '--as KIND reads it as what you say it is'}",
         )

@@ -49,6 +49,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "runner_changed": ("state", "model", "pid", "port"),
     "process_seen": ("pid", "ppid", "label", "model", "at"),
     "served": ("label", "status", "seconds"),
+    "life_sign": ("state", "model", "pid", "seconds", "message"),
     "lines_counted": ("label", "understood", "count", "line"),
 }
 """What an importer tells of each kind of event, in this order; the other fields are not known."""
@@ -76,10 +77,11 @@ class Rows:
         t: Seconds since the first moment that the source names; the next rows carry it.
         request: The running request; 0 outside any.
         requests: How many requests began.
+        highest: The highest number that a request has.
         seq: The next row's place.
     """
 
-    __slots__ = ("_most", "_recorder", "_source", "_tables", "_waiting", "request", "requests", "seq", "t")
+    __slots__ = ("_most", "_recorder", "_source", "_tables", "_waiting", "highest", "request", "requests", "seq", "t")
 
     def __init__(self, recorder: Tables, source: str) -> None:
         self._recorder = recorder
@@ -90,6 +92,7 @@ class Rows:
         self.t = 0.0
         self.request = 0
         self.requests = 0
+        self.highest = 0
         self.seq = 0
 
     def add(self, kind: str, *values: Any) -> None:
@@ -125,6 +128,7 @@ class Rows:
         """So many rows of so many whole requests will be added with `extend`, the last of them at `t`."""
         self.seq += events
         self.requests += requests
+        self.highest += requests
         self.request, self.t = 0, t
 
     @contextmanager
@@ -139,7 +143,7 @@ class Rows:
     def began(self, label: str | None, tokens: int | None) -> int:
         """Begin the next request and return its number."""
         self.requests += 1
-        self.request = self.requests
+        self.highest = self.request = max(self.requests, self.highest + 1)
         self.add("request_began", label, tokens)
         return self.request
 

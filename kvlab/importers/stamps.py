@@ -109,6 +109,31 @@ def seconds_between(first: str, last: str) -> float | None:
         return None
 
 
+_MONTHS = {name: place for place, name in enumerate(("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1)}
+_DATE = re.compile(
+    r"(?:\w{3} )?(?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)(?: (?P<half>[AP]M))?"
+    r"(?: (?P<zone>[A-Z]{2,5}|[+-]\d{4}))? (?P<year>\d{4})"
+)
+_HTTP = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4})[ :](\d\d:\d\d:\d\d)(?: ([+-]\d{4}))?")
+
+
+def read_moment(text: str) -> str:
+    """Return a moment as `date`, `ps` or a web server prints it in the form that `Clock.read` takes; an ISO one as it is; "" for none.
+
+    A named zone such as CEST is left out: it does not say by how much.
+    """
+    if found := _ISO.search(text):
+        return found[0].replace(",", ".")
+    if found := _HTTP.search(text):
+        return f"{found[3]}-{_MONTHS.get(found[2].lower(), 1):02d}-{found[1]}T{found[4]}{found[5] or ''}"
+    found = _DATE.search(text)
+    if found is None or found["month"].lower() not in _MONTHS:
+        return ""
+    hour = int(found["hour"]) % 12 + 12 * (found["half"] == "PM") if found["half"] else int(found["hour"])
+    zone = found["zone"] if found["zone"] and found["zone"][0] in "+-" else "+00:00" if found["zone"] in ("UTC", "GMT") else ""
+    return f"{found['year']}-{_MONTHS[found['month'].lower()]:02d}-{int(found['day']):02d}T{hour:02d}:{found['minute']}:{found['second']}{zone}"
+
+
 def find_moment(text: str) -> str:
     """Return the first ISO moment in `text`, in a form that `Clock.read` takes; "" when there is none."""
     found = _ISO.search(text)

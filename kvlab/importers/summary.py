@@ -54,6 +54,8 @@ class Summary:
 
     def count(self, name: str, understood: str, line: bytes | str = b"", times: int = 1) -> None:
         """Count lines of a kind; `line` is how the first one begins."""
+        if not times:
+            return
         kind = self.kinds.get((name, understood))
         if kind is None:
             if len(self.kinds) >= MOST and name != OTHERS:

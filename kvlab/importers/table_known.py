@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from kvlab.importers import table_titles as titles
-from kvlab.importers.figures import Figure, read_figure
+from kvlab.importers.figures import Figure, read_figure, without_remark
 from kvlab.importers.table_own import is_own
 from kvlab.importers.table_shapes import Grid
 from kvlab.importers.table_titles import Column
+from kvlab.importers.table_turned import times_across, turned
 from kvlab.importers.table_units import bare_bytes
 
 LOOKED_AT = 200
@@ -26,8 +27,12 @@ def is_ours(grid: Grid) -> bool:
     heads = [title.strip().lower() for title in grid.titles]
     if is_own(heads) or {"nonce_ok", "answer_of"} <= set(heads):
         return True
-    if {"before", "after"} <= set(heads[1:]):
+    other = turned(grid)
+    if other is None and {"before", "after"} <= set(heads[1:]):
         return any(_of_bytes(figure) for row in grid.rows[:LOOKED_AT] for figure in map(read_figure, row[1:]))
+    if times_across(grid.titles):
+        return any(_of_bytes(figure) for row in grid.rows[:LOOKED_AT] for figure in map(read_figure, row[1:]))
+    grid = other or grid
     kinds = [_kind(grid, place) for place in range(len(grid.titles))]
     return OURS in kinds or {titles.REQUEST, titles.TOKENS} <= set(kinds)
 
@@ -38,7 +43,7 @@ def _kind(grid: Grid, place: int) -> str:
     if len(columns) > 1:
         return OURS
     column, cells = columns[0], [row[place] for row in grid.rows[:LOOKED_AT]]
-    figures = bare_bytes([read_figure(cell, column.unit) for cell in cells], column)
+    figures = bare_bytes([read_figure(without_remark(cell), column.unit) for cell in cells], column)
     if not any(figure is not None for figure in figures):
         return ""
     is_plain = (
@@ -59,7 +64,8 @@ def unread(grid: Grid, columns: Sequence[Sequence[Column]], figures: Sequence[Se
             continue
         name = title.strip()
         if not titles.is_known(column):
-            yield f"column {name!r} is kept under its own name: no question reads it"
+            like = titles.nearest(name)
+            yield f"column {name!r} is kept under its own name: no question reads it" + (f"; is it {like!r}?" if like else "")
         elif titles.holds_bytes(column) and not any(map(_of_bytes, found)):
             yield f"column {name!r}: figures without a unit are not read as bytes; write GB, GiB or bytes behind them or in the heading"
 

@@ -36,6 +36,7 @@ class Grid:
         places: The line of each row, from 1.
         odd: Lines that do not fit, each with its number.
         comments: Lines that are comments or rules.
+        head: The line of the heading; 0 for none.
     """
 
     shape: str
@@ -44,6 +45,13 @@ class Grid:
     places: list[int] = field(default_factory=list[int])
     odd: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     comments: int = 0
+    head: int = 1
+
+    def shift(self, above: Sequence[str]) -> None:
+        """Lines of prose stand above it."""
+        self.places = [place + len(above) for place in self.places]
+        self.odd = [*enumerate(above, 1), *((place + len(above), line) for place, line in self.odd)]
+        self.head += len(above) if self.head else 0
 
 
 def read_grid(lines: Sequence[str]) -> Grid | None:
@@ -66,7 +74,8 @@ def read_grid(lines: Sequence[str]) -> Grid | None:
         grid = _grid(shape, split(told[0][1]), [(number, line, split(line)) for number, line in told[1:]])
         if grid is not None:
             grid.comments += comments + sum(line.startswith("```") for line in lines)
-            grid.odd += before
+            grid.odd = [*before, *grid.odd]
+            grid.head = told[0][0]
             return grid
     return None
 
@@ -83,7 +92,9 @@ def _shapes(first: str) -> list[tuple[str, Splitter]]:
 
 
 def _grid(shape: str, titles: list[str], told: list[tuple[int, str, list[str]]]) -> Grid | None:
-    if not 2 <= len(titles) <= MOST_COLUMNS or any(_is_figure(title) for title in titles):
+    figures = sum(map(_is_figure, titles))
+    # turns may stand across the top: then the first heading alone is none
+    if not 2 <= len(titles) <= MOST_COLUMNS or (figures and (shape == "columns" or figures < len(titles) - 1 or _is_figure(titles[0]))):
         return None
     grid = Grid(shape, [title[:LONGEST_CELL] for title in titles])
     for number, line, cells in told:

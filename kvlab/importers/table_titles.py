@@ -1,93 +1,60 @@
 """What the heading of a pasted table means: the role of each column, its gauge, its unit, and the arm of a comparison.
 
-`SIZE GB`, `peak_gib`, `Runner RSS`, `TTFT (s)` and `before: paged out nodes reported` are read; a heading that is not known becomes a gauge of that name.
+The words are in `vocabulary.toml`, by language. A heading may have a unit (`SIZE GB`, `TTFT (s)`), a remark in brackets, a prompt's length (`TTFT pp131072`),
+and whose figure it is (`llama-server RSS`). One that is not known becomes a gauge of that name.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
 
 from kvlab.importers.figures import SECONDS, UNITS
-from kvlab.importers.gauges import GAUGES
+from kvlab.importers.gauges import GAUGES, OF_BYTES
 
-REQUEST = "request"
-LABEL = "label"
-PROMPT = "prompt"
-TOKENS = "tokens"
-MATCHED = "matched"
-CACHED = "cached"
-LEFT = "left"
-GENERATED = "generated"
-TTFT = "ttft_s"
-PEAK = "peak"
-TIME = "time"
-GAUGE = "gauge"
+REQUEST, LABEL, PROMPT, TOKENS, MATCHED, CACHED, LEFT, GENERATED = "request", "label", "prompt", "tokens", "matched", "cached", "left", "generated"
+TTFT, PEAK, TIME, PID, GAUGE = "ttft_s", "peak", "time", "pid", "gauge"
 
-_ROLES = {
-    REQUEST: ("req", "request", "requests", "turn", "call", "#", "request number", "anfrage"),
-    LABEL: ("label", "state", "phase", "when", "step", "arm"),
-    PROMPT: ("prompt", "prompt name", "task"),
-    TOKENS: ("prompt tokens", "tokens", "total", "total tokens", "prompt eval count"),
-    MATCHED: ("matched", "matched tokens"),
-    CACHED: ("cached", "cached tokens"),
-    LEFT: ("left", "left tokens"),
-    GENERATED: ("generated", "output tokens", "eval count", "completion tokens", "tokens out"),
-    TTFT: ("ttft",),
-    PEAK: ("peak", "peak memory", "peak bytes"),
-    TIME: ("time", "ts", "timestamp", "date", "at", "moment", "zeit", "datum", "zeitpunkt"),
-}
-_ROLE_OF = {name: role for role, names in _ROLES.items() for name in names}
+_VOCABULARY = tomllib.loads(files("kvlab.importers").joinpath("vocabulary.toml").read_text(encoding="utf-8"))
 
-_GAUGES = {
-    "size": "size",
-    "größe": "size",
-    "groesse": "size",
-    "taille": "size",
-    "tamaño": "size",
-    "size vram": "size_vram",
-    "vram": "size_vram",
-    "reported": "reported",
-    "resident": "resident",
-    "resident size": "resident",
-    "rss": "rss",
-    "runner rss": "rss",
-    "swap": "swap_used",
-    "swap used": "swap_used",
-    "paged out": "paged_out",
-    "nodes": "nodes",
-    "decode": "decode_tps",
-    "decode tps": "decode_tps",
-    "footprint": "footprint",
-    "physical footprint": "footprint",
-    "delta": "delta",
-    "freed": "freed",
-    "decode s": "decode_s",
-    "answer of": "answer_of",
-    "nonce ok": "nonce_ok",
-    "num ctx": "num_ctx",
-    "n": "n",
-}
+
+def _by_name(part: str) -> dict[str, str]:
+    return {name: meaning for meaning, languages in _VOCABULARY[part].items() for names in languages.values() for name in names}
+
+
+_ROLE_OF, _GAUGES = _by_name("roles"), _by_name("gauges")
+_TAILS: list[str] = sorted(_VOCABULARY["tails"]["names"], key=len, reverse=True)
 _KNOWN = sorted({*_GAUGES, *_ROLE_OF}, key=lambda name: -len(name))
 
-_NO_BYTES = frozenset({
-    "processor", "free_share", "pressure", "nodes", "prompt_cache_sequences", "decode_tps",
-})  # fmt: skip
-_OF_BYTES = frozenset(GAUGES) - _NO_BYTES
 _DIFFERENCES = frozenset({"freed", "freed_expected", "delta"})
 _PROBED = frozenset({"answer_of", "nonce_ok", "num_ctx", "decode_s", "n", "asked_context", "swapped_out_since", "mapped", "anonymous", "heap"})
 
-_UNIT = re.compile(r"^(.*?)[\s_]*(?:[(\[]\s*([A-Za-z/µ]{1,8})\s*[)\]]|[\s_](gib|mib|kib|tib|gb|mb|kb|tb|bytes|s|ms|tps))$", re.IGNORECASE)
+_UNIT = re.compile(r"^(.*?)[\s_,]*(?:[(\[]\s*([A-Za-z/µ]{1,8})\s*[)\]]|[\s_](gib|mib|kib|tib|gb|mb|kb|tb|bytes|s|ms|tps))$", re.IGNORECASE)
+_REMARK = re.compile(r"\s*[(\[\uff08][^)\]\uff09]{0,120}[)\]\uff09]\s*$")
+_LENGTH = re.compile(r"\s*\bpp(\d{1,9})\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, or one of several figures in a column: its role (`GAUGE` for a figure of its own), gauge, unit of bare numbers, and arm."""
+    """One column, or one of several figures in a column: its role (`GAUGE` for a figure of its own), gauge, unit of bare numbers, and arm.
+
+    Attributes:
+        role: What it is to its row.
+        gauge: What was read.
+        unit: That of bare numbers.
+        arm: Of which arm of a comparison it is, or whose figure; "" when the heading does not say.
+        tokens: The prompt's length, when the heading says it.
+    """
 
     role: str
     gauge: str
     unit: str = ""
     arm: str = ""
+    tokens: int | None = None
 
 
 def columns_of(title: str) -> list[Column]:
@@ -95,7 +62,15 @@ def columns_of(title: str) -> list[Column]:
     arm, colon, rest = title.partition(":")
     if colon and rest.strip() and (names := _listed(_words(rest))) is not None:
         return [_column(name, arm.strip()) for name in names]
-    return [_column(title, "")]
+    return [replace(_column(title, ""), arm="")]
+
+
+def arms_of(titles: Sequence[str]) -> list[list[Column]]:
+    """Return the columns of all headings; where several have the same gauge, what stands before it is an arm."""
+    found = [columns_of(title) for title in titles]
+    single = [_column(title, "") for title in titles]
+    same = [one.gauge for one, several in zip(single, found, strict=True) if len(several) == 1 and one.role == GAUGE]
+    return [[one] if len(several) == 1 and one.arm and same.count(one.gauge) > 1 else several for one, several in zip(single, found, strict=True)]
 
 
 def is_known(column: Column) -> bool:
@@ -103,9 +78,15 @@ def is_known(column: Column) -> bool:
     return column.role != GAUGE or column.gauge in GAUGES or column.gauge in _PROBED or column.gauge.endswith("_tps")
 
 
+def nearest(title: str) -> str | None:
+    """Return the known heading that is most like an unknown one; None when none is."""
+    found = difflib.get_close_matches(_words(_REMARK.sub("", title)), _KNOWN, 1, 0.7)
+    return found[0] if found else None
+
+
 def holds_bytes(column: Column) -> bool:
     """Return whether the figures of a column are bytes, whichever unit they are in."""
-    return column.role == PEAK or (column.role == GAUGE and column.gauge in _OF_BYTES)
+    return column.role == PEAK or (column.role == GAUGE and column.gauge in OF_BYTES)
 
 
 def may_be_negative(column: Column) -> bool:
@@ -114,22 +95,38 @@ def may_be_negative(column: Column) -> bool:
 
 
 def _column(title: str, arm: str) -> Column:
-    words, unit = _words(title), ""
-    found = _UNIT.match(title.strip(" *`"))
-    if found is not None and _words(found[1]) and (found[2] or found[3]).lower() in {*UNITS, "s", "ms", "tps", "tok/s"}:
-        words, unit = _words(found[1]), found[2] or found[3]
+    length = _LENGTH.search(title)
+    bare = _LENGTH.sub("", title).strip(" *`\t") if length else title.strip(" *`\t")
+    words, unit = _words(bare), ""
+    if words not in _ROLE_OF and words not in _GAUGES:
+        found = _UNIT.match(bare)
+        if found is not None and _words(found[1]) and (found[2] or found[3]).lower() in {*UNITS, "s", "ms", "tps", "tok/s"}:
+            words, unit = _words(found[1]), found[2] or found[3]
+        elif _words(_REMARK.sub("", bare)):
+            words = _words(_REMARK.sub("", bare))
+    tokens = int(length[1]) if length else None
     if unit.lower() in SECONDS and words == "decode":
         words = "decode s"
     if unit.lower() in ("tps", "tok/s"):
-        return Column(GAUGE, f"{words.replace(' ', '_')}_tps", "tok/s", arm)
-    role = _ROLE_OF.get(words)
-    if role == TTFT:
-        unit = unit or "s"
-    return Column(role or GAUGE, _GAUGES.get(words, words.replace(" ", "_") or "figure"), unit, arm)
+        return Column(GAUGE, f"{words.replace(' ', '_')}_tps", "tok/s", arm, tokens)
+    whose = ""
+    if words not in _ROLE_OF and words not in _GAUGES:
+        tail = next((one for one in _TAILS if words.endswith(" " + one)), None)
+        if tail is not None:
+            words, whose = tail, words.removesuffix(tail).strip()
+    role, gauge = _ROLE_OF.get(words), _GAUGES.get(words, words.replace(" ", "_") or "figure")
+    unit = unit or ("s" if role == TTFT else "tok/s" if gauge.endswith("_tps") else "")
+    return Column(role or GAUGE, gauge, unit, arm or whose, tokens)
 
 
 def _words(title: str) -> str:
-    return re.sub(r"[\s_\-]+", " ", title.strip(" *`\t").lower())[:80].strip()
+    return re.sub(r"[\s_\-]+", " ", re.sub(r"[*`]", "", title).strip().lower())[:80].strip()
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text is a heading that is known."""
+    column = _column(text, "")
+    return bool(_words(text)) and (column.role != GAUGE or column.gauge in GAUGES or column.gauge in _PROBED)
 
 
 def _listed(text: str) -> list[str] | None:
@@ -143,3 +140,11 @@ def _listed(text: str) -> list[str] | None:
         names.append(name)
         rest = rest[len(name) :].strip()
     return names if len(names) > 1 else None
+
+
+def suggestions(titles: Sequence[str]) -> Iterator[str]:
+    """Yield for each heading that is not known what it may be."""
+    for title in titles:
+        column = columns_of(title)[0]
+        if not is_known(column) and (like := nearest(title)) is not None:
+            yield f"{title.strip()!r}: is it {like!r}?"

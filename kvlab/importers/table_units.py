@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kvlab.errors import UnreadableInput
-from kvlab.importers.figures import FIRST_LETTERS, Figure, read_figure, undressed
+from kvlab.importers.figures import FIRST_LETTERS, Figure, read_figure, undressed, without_remark
+from kvlab.importers.gauges import OF_WORDS
 from kvlab.importers.table_titles import Column, holds_bytes
 
 LEAST_BARE = 10**8
@@ -24,6 +25,7 @@ _POINT_IS_DECIMAL = re.compile(r"\d\.(?:\d{1,2}|\d{4,})(?![\d.,])|^[-+]?0\.|,\d{
 _POINT_IS_THOUSANDS = re.compile(r"\d\.\d{3}\.\d{3}|\.\d{3},\d")
 _COMMA_IS_DECIMAL = re.compile(r"\d,(?:\d{1,2}|\d{4,})(?![\d.,])|^[-+]?0,|\.\d{3},\d")
 _COMMA_IS_THOUSANDS = re.compile(r"\d,\d{3},\d{3}|,\d{3}\.\d")
+_THOUSANDS = re.compile(r"(?<![\d.,])([1-9]\d{0,2})\.(?=\d{3}(?:\.\d{3})*(?![\d.]))|(?<=\d{3})\.(?=\d{3}(?![\d.]))")
 _EITHER = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}(?!\d)")
 
 
@@ -54,8 +56,11 @@ def column_figures(title: str, cells: Sequence[str], columns: Sequence[Column], 
     Raises:
         UnreadableInput: its points may be thousands or decimals, and nothing tells which.
     """
+    cells = [cell if read_figure(cell) is not None else without_remark(cell) for cell in cells]
     if len(columns) == 1:
         column = columns[0]
+        if column.gauge in OF_WORDS:
+            return [[None] for _ in cells]
         plain = _plain(title, cells, column, table)
         return [[figure] for figure in bare_bytes(as_bytes([read_figure(cell, column.unit) for cell in plain]), column)]
     found: list[list[Figure | None]] = []
@@ -84,6 +89,9 @@ def bare_bytes(figures: list[Figure | None], column: Column) -> list[Figure | No
 
 def _plain(title: str, cells: Sequence[str], column: Column, table: Signs) -> Sequence[str]:
     """Return a column's cells with a point as the decimal sign and nothing between thousands, where that is not clear from each cell alone."""
+    if table.comma == "decimal" and table.point != "decimal":
+        # a point before three figures stands between thousands where a comma is the decimal sign
+        cells = [_THOUSANDS.sub(r"\1", cell) if _THOUSANDS.search(cell) else cell for cell in cells]
     figures = [read_figure(cell, column.unit) for cell in cells]
     units = {figure.unit.lower() for figure in figures if figure is not None and figure.observed is not None}
     if not units & (_MEGA | {"b", "bytes", "kb", "kib", "k"}):

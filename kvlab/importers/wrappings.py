@@ -1,4 +1,4 @@
-"""What stands around the lines of a log and is left out before they are read: colours, a container's JSON, the prefixes of a journal.
+"""What stands around the lines of a text and is left out before they are read: quote marks, colours, a container's JSON, the prefixes of a journal.
 
 A container's log has a JSON object a line with the text in `log`; a logger that writes JSON has the record's parts by name. Both become the line that the
 server would have written. Invariant: a line stays one line.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 from kvlab.importers.journal import LOOKED_AT, without_prefixes
@@ -17,22 +18,39 @@ from kvlab.importers.ollama_names import printed
 Strip = Callable[[Sequence[bytes]], list[bytes]]
 
 _COLOUR = re.compile(rb"\x1b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\))")
+_MOST_WRAPPINGS = 5
+
+_MOSTLY = 0.8
+"""The share of lines from which on a mark before them quotes the text."""
+
 _FIRST = ("time", "level", "source", "msg")
 
 
 def stripping(head: bytes) -> Strip | None:
-    """Return what leaves out of lines what stands around them, as a text's beginning shows it; None when there is nothing."""
+    """Return what leaves out of lines what stands around them, as a text's beginning shows it; None when there is nothing.
+
+    Wrappings may stand in one another, in any order: a journal of quoted lines, a quoted journal.
+    """
     lines, steps = head.split(b"\n"), list[Strip]()
-    if b"\x1b" in head:
-        steps.append(_without_colours)
-        lines = _without_colours(lines)
-    shown = [line for line in lines[:LOOKED_AT] if line.strip()]
-    if 2 * sum(_from_json(line) is not None for line in shown) > len(shown):
-        steps.append(_out_of_json)
-        lines = _out_of_json(lines)
-    if (journal := without_prefixes(b"\n".join(lines))) is not None:
-        steps.append(journal)
+    for _ in range(_MOST_WRAPPINGS):
+        shown = [line for line in lines[:LOOKED_AT] if line.strip()]
+        step = _outermost(lines, shown)
+        if step is None:
+            break
+        steps.append(step)
+        lines = step(lines)
     return _all(steps) if steps else None
+
+
+def _outermost(lines: Sequence[bytes], shown: Sequence[bytes]) -> Strip | None:
+    if any(b"\x1b" in line for line in lines):
+        return _without_colours
+    if 2 * sum(_from_json(line) is not None for line in shown) > len(shown):
+        return _out_of_json
+    for mark, least in ((b">", 1), (b"#", 2)):
+        if len(shown) >= least and sum(line.lstrip().startswith(mark) for line in shown) > _MOSTLY * len(shown):
+            return partial(_without_quotes, mark=mark)
+    return without_prefixes(b"\n".join(lines))
 
 
 def has_only_returns(head: bytes) -> bool:
@@ -49,8 +67,12 @@ def _all(steps: Sequence[Strip]) -> Strip:
     return strip
 
 
+def _without_quotes(lines: Sequence[bytes], mark: bytes) -> list[bytes]:
+    return [line.lstrip()[1:].removeprefix(b" ") if line.lstrip().startswith(mark) else line for line in lines]
+
+
 def _without_colours(lines: Sequence[bytes]) -> list[bytes]:
-    return [_COLOUR.sub(b"", line) if b"\x1b" in line else line for line in lines]
+    return [_COLOUR.sub(b"", line).replace(b"\x1b", b"") if b"\x1b" in line else line for line in lines]
 
 
 def _out_of_json(lines: Sequence[bytes]) -> list[bytes]:

@@ -7,9 +7,7 @@ from typing import cast
 
 from kvlab.events import Event, Observed, RequestBegan, RequestClosed
 from kvlab.importers.kept_events import KeptTables, observed_in
-from kvlab.importers.mac_tools import Footprint
 from kvlab.importers.ollama_log import OllamaLog
-from kvlab.importers.processes import Vmmap
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import Summary
 from kvlab.probe.log_tail import LogTail
@@ -50,7 +48,7 @@ _CATEGORIES = ("dirty", "clean", "reclaimable", "resident", "swapped")
 
 def categories(text: str, pid: int) -> list[Event]:
     """Return what `footprint` or `vmmap` printed of a process's categories of bytes: graphics, heap, mapped files, stacks."""
-    found = [event for event in observed_in(text, Footprint, Vmmap) if event.gauge in _CATEGORIES]
+    found = [event for event in observed_in(text) if event.gauge in _CATEGORIES]
     for event in found:
         event.pid = pid
     return list(found)

@@ -16,7 +16,6 @@ from pathlib import Path
 import psutil
 
 from kvlab.importers.kept_events import observed_in
-from kvlab.importers.mac_tools import VmStat
 from kvlab.probe.system_tools import Run, run_tool
 
 
@@ -70,7 +69,7 @@ def read_linux(pressure: Path = Path("/proc/pressure/memory")) -> MachineBytes:
 
 def read_macos(run: Run = run_tool) -> MachineBytes:
     """Read `vm_stat`, `memory_pressure` and psutil."""
-    told = {event.gauge: event for event in observed_in(f"{run(['vm_stat'])}\n{run(['memory_pressure', '-Q'])}", VmStat)}
+    told = {event.gauge: event for event in observed_in(f"{run(['vm_stat'])}\n{run(['memory_pressure', '-Q'])}", "vm_stat")}
     swapped = [told[gauge].observed if gauge in told else None for gauge in ("swapped_in", "swapped_out")]
     return MachineBytes(
         available=psutil.virtual_memory().available,

@@ -10,8 +10,6 @@ from typing import Protocol
 
 from kvlab.allocator.process_bytes import ProcessBytes, read_linux, read_resident
 from kvlab.importers.kept_events import observed_in
-from kvlab.importers.mac_tools import Footprint
-from kvlab.importers.processes import Vmmap
 from kvlab.probe.system_tools import Run, run_tool
 
 
@@ -40,7 +38,7 @@ def read_macos(pid: int, run: Run = run_tool) -> ProcessBytes:
 
 def footprint_in(text: str) -> tuple[int, int] | None:
     """Return the physical footprint that `footprint` or `vmmap` printed, and the step in which it is told; None when none stands there."""
-    for event in observed_in(text, Footprint, Vmmap):
+    for event in observed_in(text):
         if event.gauge in ("footprint", "phys_footprint") and event.observed is not None:
             return event.observed, 0 if event.step in (None, 1) else event.step
     return None

@@ -60,8 +60,8 @@ def test_an_unrelated_text_is_3_and_names_what_can_be_read(kvlab_says: Kvlab, co
     file.write_text("Dear reader,\n\nthe weather here is fine. We walked along the river and saw two herons.\n")
     said = kvlab_says(command, file)
     assert (said.code, said.out) == (3, "")
-    for kind in KINDS.values():
-        assert kind.about in said.err
+    for about in KINDS.values():
+        assert about in said.err
 
 
 def test_report_as_markdown_is_printed_or_written(kvlab_says: Kvlab, tmp_path: Path) -> None:
