@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
+
+if TYPE_CHECKING:
+    from kvlab.importers import Imported
 
 NAME = "import"
 ABOUT = "read a log, a table or a tool's output into a recording; the kind is recognised, and lines that are not understood are shown"
@@ -18,7 +21,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="Ollama's server.log, `ollama ps` or /api/ps, vmmap, footprint, ps, vm_stat, tables of figures; packed (gzip, xz) or not; - is standard input",
+        help="a server's log, tools' outputs, JSON answers, tables, or all of them in one text; packed (gzip, xz) or not; - is standard input",
     )
     parser.add_argument("more", metavar="FILE", nargs="*", help="further files of the same server: all make one recording, on one time axis")
     parser.add_argument("--as", metavar="KIND", dest="kind", help="what it is, when it is not recognised; a wrong KIND names them all")
@@ -28,17 +31,26 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Arguments) -> int:
-    """Read it, and say what it holds and what was not understood."""
-    from kvlab.importers import Imported, import_files
+    """Read it, and say what it holds, what every figure was taken as, and what was not understood."""
+    from kvlab.importers import import_files
 
-    imported: Imported = import_files([args.file, *args.more], args.kind, args.out)
+    imported = import_files([args.file, *args.more], args.kind, args.out)
     if args.json:
         arguments.print_json(_told(args, imported))
         return 0
     print(f"{imported.kind}: {imported.requests:,} request{'' if imported.requests == 1 else 's'}, {imported.events:,} events")
     print(imported.summary)
+    print(_accounted(imported))
     print(f"wrote {imported.path}" if args.out else "nothing was kept; -o NAME.kvrec keeps the recording")
     return 0
+
+
+def _accounted(imported: Imported) -> str:
+    """Return what the figures of the text were taken as, or why they were left, as a table."""
+    rows = [("figures", "first", "line", "taken as"), *((f"{count:,}", text, str(line), name) for name, count, text, line in imported.account.table())]
+    widths = [max(len(row[place]) for row in rows) for place in range(3)]
+    shown = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=False)) + f"  {row[3]}" for row in rows]
+    return "\n".join(shown) if len(rows) > 1 else "no figure stands in the text"
 
 
 def _told(args: Arguments, imported: Any) -> dict[str, Any]:
@@ -49,6 +61,9 @@ def _told(args: Arguments, imported: Any) -> dict[str, Any]:
         "requests": imported.requests,
         "events": imported.events,
         "lines": imported.summary.total(),
+        "figures": [
+            {"taken": one.taken or None, "left": one.why or None, "text": one.text, "line": one.line, "column": one.start + 1} for one in imported.account.figures()
+        ],
         **{understood: imported.summary.of(understood) for understood in UNDERSTOOD},
         "recording": str(imported.path) if args.out else None,
     }

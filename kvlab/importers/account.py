@@ -54,6 +54,10 @@ class Account:
         if len(self._lines) < MOST:
             self._lines[number] = text, became
 
+    def has(self, number: int) -> bool:
+        """Return whether a line was noted."""
+        return number in self._lines
+
     def take(self, number: int, start: int, end: int, what: str) -> None:
         """Note that letters [start, end) of a line were taken as `what`."""
         if start >= 0 and number < 2 * MOST:
@@ -71,6 +75,13 @@ class Account:
                 if not any(start < found.end() and found.start() < end for start, end, _ in taken)
             ]
             yield number, text, sorted(figures, key=lambda one: one.start)
+
+    def table(self) -> list[tuple[str, int, str, int]]:
+        """Return a row for what figures were taken as, or why they were left: in words, how many, the first and its line; those that were taken come first."""
+        rows: dict[tuple[bool, str], list[Figure]] = {}
+        for one in self.figures():
+            rows.setdefault((not one.taken, one.taken or f"left: {one.why}"), []).append(one)
+        return [(name, len(found), found[0].text, found[0].line) for (_, name), found in sorted(rows.items(), key=lambda row: row[0][0])]
 
     def figures(self) -> list[Figure]:
         """Return the figures of all lines."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import polars as pl
 
+from kvlab.importers.account import Account
 from kvlab.importers.formats import formats
 from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.paste import API_PS, TABLE, Paste
@@ -45,6 +46,11 @@ class Importer(Protocol):
     @property
     def version(self) -> str | None:
         """The server's version, when it was named."""
+        ...
+
+    @property
+    def account(self) -> Account:
+        """What became of its figures."""
         ...
 
     def lines(self, lines: Sequence[bytes]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from kvlab.importers.account import Account
 from kvlab.importers.blocks import SEPARATOR
 from kvlab.importers.ollama_runners import Runners
 from kvlab.importers.paste import Paste
@@ -42,6 +43,11 @@ class Beside:
     def model(self) -> str:
         """The first model that a sample named; "" when none."""
         return self._paste.model
+
+    @property
+    def account(self) -> Account:
+        """What became of the figures of samples."""
+        return self._paste.account
 
     def begins(self, line: bytes) -> bool:
         """Return whether a line begins a sample, whatever stands before it."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 
 from kvlab.importers import ollama_names as names
 from kvlab.importers import ollama_values as values
+from kvlab.importers.account import Account
+from kvlab.importers.ollama_account import account_for
 from kvlab.importers.ollama_beside import Beside
 from kvlab.importers.ollama_bulk import NAMES, Bulk
 from kvlab.importers.ollama_loose import Loose
@@ -23,6 +25,9 @@ from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 Reader = Callable[[bytes, int], bool]
 
 _FIRST = 32
+
+MOST_ACCOUNTED = 1_000
+"""Lines whose figures are accounted for."""
 
 UNFIT = "nodes of a trie dump that do not fit"
 
@@ -57,6 +62,7 @@ class OllamaLog:
         self._table: dict[bytes, list[_Entry]] = {}
         self._nodes = _Entry("cache trie (nodes)", b'"  ', self._records.dump_node)
         self._fill()
+        self._first: list[bytes] = []
         self._named = {entry.name: entry for entries in self._table.values() for entry in entries}
 
     @property
@@ -73,6 +79,13 @@ class OllamaLog:
     def model(self) -> str:
         """The first model that the log names; "" when none."""
         return self._records.runners.model or self._beside.model
+
+    @property
+    def account(self) -> Account:
+        """What became of the figures of the log's first lines."""
+        account_for(enumerate((line.decode("utf-8", "replace") for line in self._first), 1), self._beside.account)
+        self._first = []
+        return self._beside.account
 
     def _fill(self) -> None:
         for message, method in names.READ.items():
@@ -97,6 +110,8 @@ class OllamaLog:
 
     def lines(self, lines: Sequence[bytes]) -> None:
         """Read the next lines of the file."""
+        if len(self._first) < MOST_ACCOUNTED:
+            self._first += lines[: MOST_ACCOUNTED - len(self._first)]
         if not self._records.clock.first and len(lines) > 2 * _FIRST:
             # moments are told from the first one on
             self._each(lines[:_FIRST])

@@ -26,6 +26,7 @@ READ: dict[str, str] = {
     "tensors total: ": "tensors",
     "cache trie: ": "dump_begins",
     "peak memory": "peak",
+    "memory peak=": "memory",
     "Request terminated": "terminated",
     "Configured MLX wired memory": "wired",
     "starting mlx runner subprocess": "starting",
@@ -39,6 +40,7 @@ READ: dict[str, str] = {
     "triggering expiration for failed load": "load_failed",
     "system memory": "system",
     "Listening on ": "listening",
+    "server config": "config",
     WARNING: "told_warning",
     PREDICTION: "told_prediction",
 }
@@ -88,7 +90,6 @@ KNOWN = (
     "model was still loaded",
     "error loading llama server",
     "finished request signal received after model unloaded",
-    "server config",
     "total blobs: ",
     "total unused blobs removed: ",
     "entering low vram mode",
@@ -107,7 +108,7 @@ KNOWN = (
 
 def begin_of(message: str) -> bytes:
     """Return how a message that begins so is printed, up to where this beginning ends."""
-    return (message if is_plain(message) else f'"{message}').encode()
+    return (message if is_plain(message.removesuffix("=").replace(" ", "") if message.endswith("=") else message) else f'"{message}').encode()
 
 
 def key(message: str) -> bytes:

@@ -202,6 +202,16 @@ class Records:
             self.requests.peaked(peak, told(line))
         return peak is not None
 
+    def memory(self, line: bytes, at: int) -> bool:
+        """A request has ended, as later releases print it: its peak, and what the runner still holds."""
+        found = values.HELD.search(line, at)
+        peak = size(found[1]) if found is not None else None
+        if found is not None and peak is not None:
+            if found[2]:
+                self.requests.inside("observed", "held", "", size(found[2]), None, None, "GiB", 2**30 // 100, None, "")
+            self.requests.peaked(peak, told(line))
+        return peak is not None
+
     def told_warning(self, line: bytes, at: int) -> bool:
         """A warning of a run of ours."""
         del at
@@ -295,6 +305,13 @@ class Records:
             for gauge, text in zip(("system_total", "system_free", "swap_free"), found.groups(), strict=True):
                 self.rows.add("observed", gauge, "", size(text), None, None, "GiB", 2**30 // 10, None, "")
         return found is not None
+
+    def config(self, line: bytes, at: int) -> bool:
+        """The server's settings; those that hold addresses and paths are left out."""
+        for name, value in values.SETTING.findall(line, at):
+            if not any(word in name for word in (b"HOST", b"ORIGINS", b"MODELS", b"KEY", b"TMPDIR")) or name.endswith(b"LOADED_MODELS"):
+                self.rows.add("observed", "setting", name.decode(), None, None, values.words(value)[:120], "", None, None, "")
+        return True
 
     def listening(self, line: bytes, at: int) -> bool:
         """The server begins, and names its version."""

@@ -32,6 +32,8 @@ RUNNER_PID = re.compile(rb"runner\.pid=(\d{1,9})\b")
 SYSTEM = re.compile(rb'\btotal="([^"]{1,40})"\s+free="([^"]{1,40})"\s+free_swap="([^"]{1,40})"')
 NAMED = re.compile(rb'msg=(?:"((?:[^"\\]|\\.){1,400})|(\S{1,400}))')
 ERROR = re.compile(rb'\berror="((?:[^"\\]|\\.){1,2000})')
+HELD = re.compile(rb'peak="([^"]{1,40})"(?:\s+held="([^"]{1,40})")?')
+SETTING = re.compile(rb"\b(OLLAMA_[A-Z_]{1,60}):([^\s\]]{1,120})")
 VERSION = re.compile(rb"\(version (\d{1,4}\.\d{1,4}\.\d{1,4})")
 GIN = re.compile(rb'\[GIN\] [^|]{1,40}\|\s*(\d{3})\s*\|\s*(\S{1,40})\s*\|[^|]{1,80}\|\s*([A-Z]{3,8})\s+"([^"]{0,300})"')
 

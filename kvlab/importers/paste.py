@@ -53,8 +53,6 @@ class Paste:
 
     Attributes:
         clock: Turns moments into seconds.
-        account: What became of every figure.
-        read: Names of the formats by which something was read; `table` and `api-ps` among them.
     """
 
     version: str | None = None
@@ -67,7 +65,7 @@ class Paste:
         self.output = Output(rows)
         self._formats: Sequence[Format] = [one for one in formats().values() if only in (None, one.name) and one.name not in without]
         self._engine = Engine(self.output, self.clock, self._formats)
-        self.account = Account()
+        self._account = Account()
         self._answers = Answers(rows, summary, self._engine, self.clock)
         self._json = JsonLines()
         self._columns: ColumnRows | None = None
@@ -84,6 +82,11 @@ class Paste:
     def model(self) -> str:
         """The first model that was named; "" when none."""
         return self.output.model or self._answers.model
+
+    @property
+    def account(self) -> Account:
+        """What became of every figure."""
+        return self._account
 
     @property
     def read(self) -> list[str]:
@@ -139,7 +142,7 @@ class Paste:
             self._settle()
             spec = self._columns.spec
             for name, (value, at) in row.items():
-                self.account.take(self._summary.line, at, at + len(value), name)
+                self._account.take(self._summary.line, at, at + len(value), name)
             became = self._engine.read(spec, {name: value for name, (value, _) in row.items()})
             self._count(spec.format, became, text)
             return True
@@ -151,7 +154,7 @@ class Paste:
                 self._columns = None
                 if prefix is not None and prefix.time:
                     self._engine.moment(read_moment(prefix.time))
-                    self.account.take(self._summary.line, 0, prefix.end, "the line's moment")
+                    self._account.take(self._summary.line, 0, prefix.end, "the line's moment")
                 self._found(*found, text, begin)
                 return True
         if (heading := heading_of(self._formats, text)) is not None:
@@ -175,7 +178,7 @@ class Paste:
             for name in fields:
                 what = line.names.get(fields.get("name", "").lower().strip(), "") if name == "value" else name
                 if name != "name" and what:
-                    self.account.take(self._summary.line, begin + one.start(name), begin + one.end(name), what)
+                    self._account.take(self._summary.line, begin + one.start(name), begin + one.end(name), what)
             if self._engine.read(line, {**shared, **fields}) == READ:
                 became = READ
         self._count(line.format, became, text)
@@ -226,7 +229,7 @@ class Paste:
         last = self._summary.line
         if grid is not None:
             self._engine.end_block()
-            Table(self._rows, self._summary, self.clock, self.account).read(grid, waiting)
+            Table(self._rows, self._summary, self.clock, self._account).read(grid, waiting)
             self._read[TABLE] = None
         else:
             for place, text in waiting:
@@ -265,10 +268,10 @@ class Paste:
             if name in (API_PS, *(one.name for one in self._formats)):
                 self._read[name] = None
             for number, text in enumerate(lines, self._summary.line):
-                self.account.line(number, text, READ)
+                self._account.line(number, text, READ)
                 for key, value, what in self._answers.taken:
                     for found in re.finditer(rf'"{re.escape(key)}"\s*:\s*"?({re.escape(value) or "[0-9]+"})', text):
-                        self.account.take(number, found.start(1), found.end(1), what)
+                        self._account.take(number, found.start(1), found.end(1), what)
             self._summary.count("more of an answer", KNOWN, times=len(lines) - 1)
         else:
             for text in lines:
@@ -278,4 +281,4 @@ class Paste:
 
     def _count(self, kind: str, became: str, text: str) -> None:
         self._summary.count(kind, became, text)
-        self.account.line(self._summary.line, text, became)
+        self._account.line(self._summary.line, text, became)

@@ -12,8 +12,10 @@ import polars as pl
 
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.importers.inputs import Input
+from kvlab.importers.account import Account
 from kvlab.importers.kinds import KINDS, SAMPLES, Importer, importer_of, recognise
 from kvlab.importers.lines import blocks_of_lines, head_of
+from kvlab.importers.nearest import nearest_line
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 from kvlab.policy import Policy
@@ -28,6 +30,7 @@ class Kept:
 
     summary: Summary
     recorder: Recorder
+    account: Account
 
 
 class _Nowhere:
@@ -41,6 +44,7 @@ class Imported:
     Attributes:
         kind: What it was taken for.
         summary: What became of its lines.
+        account: What became of its figures, of all lines of a small file, else of the first ones.
         requests: How many requests it tells of.
         events: How many events were written.
         path: The recording's folder.
@@ -49,6 +53,7 @@ class Imported:
     def __init__(self, kind: str, requests: int, events: int, kept: Kept) -> None:
         self.kind = kind
         self.summary = kept.summary
+        self.account = kept.account
         self.requests = requests
         self.events = events
         self.path = kept.recorder.path
@@ -93,7 +98,7 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
         # what was written stays, as a recording that is not complete
         recorder.__exit__(type(error), error, None)
         raise
-    return Imported(chosen, rows.requests, rows.seq, Kept(summary, recorder))
+    return Imported(chosen, rows.requests, rows.seq, Kept(summary, recorder, importer.account))
 
 
 def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequence[Input] = (), *, asked: bool = True) -> Importer:
@@ -151,11 +156,10 @@ def kind_of(file: Input, kind: str | None) -> str:
     begin = head_of(file)
     found = kind or recognise(begin)
     if found is None:
-        known = "; ".join(f"{name}: {about}" for name, about in KINDS.items())
         raise UnreadableInput(
             what=f"{file.name!r} is of no kind that can be read" if begin.strip() else f"{file.name!r} is empty",
-            why=f"what can be read: {known}",
-            hint="check that it is the right file; --as KIND reads it as what you say it is",
+            why=f"{nearest_line(begin)}what can be read: " + "; ".join(f"{name}: {about}" for name, about in KINDS.items()),
+            hint="write its figures as a table of two columns, a line each: `request,size` and below it `1,18 GB`; --as KIND reads a text as what you say it is",
         )
     return found
 
