@@ -14,13 +14,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kvlab.diagnose.budget_or_leak import BOUNDED, budget_or_leak
+from kvlab.diagnose.budget_or_leak import budget_or_leak
 from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
 from kvlab.diagnose.facts import facts
 from kvlab.diagnose.finding import Evidence, Finding
 from kvlab.diagnose.findings import Findings
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right
-from kvlab.diagnose.known import with_policy, with_shape
 from kvlab.diagnose.what_did_a_hit_allocate import what_did_a_hit_allocate
 from kvlab.diagnose.what_survived_a_cancel import what_survived_a_cancel
 from kvlab.diagnose.what_will_unload_give_back import what_will_unload_give_back
@@ -79,17 +78,12 @@ def diagnose(
         NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
     """
     known = facts(recording, shape=shape, policy=policy, machine=machine)
-    if shape is not None:
-        recording = with_shape(recording, shape)
-    if policy is not None:
-        recording = with_policy(recording, policy)
-    held = who_holds_it(known)
-    growth = _agreeing(_growth(recording), held)
+    growth = budget_or_leak(known)
     answers = (
         growth,
         why_not_reused(known),
         what_did_a_hit_allocate(known, growth),
-        held,
+        who_holds_it(known),
         what_will_unload_give_back(known),
         will_it_fit(known),
         is_the_answer_right(known, checked=checked),
@@ -117,21 +111,6 @@ def _warnings(known: Facts, found: list[Finding]) -> Iterator[str]:
         if message not in said:
             where = f" (request {request})" if request else ""
             yield f"the source warns{where}: {message}" + (f" ({len(rows)} such warnings)" if len(rows) > 1 else "")
-
-
-def _growth(recording: Recording) -> Finding:
-    """Answer from the cache's own bytes where they were read, else from what was seen from outside."""
-    from kvlab.diagnose.outside import from_outside  # its twins are wanted only here
-
-    inside = budget_or_leak(recording)
-    return from_outside(recording) if inside.verdict == "not_enough_data" and recording.manifest.source not in ("lab", "twin") else inside
-
-
-def _agreeing(growth: Finding, held: Finding) -> Finding:
-    """Return the answer on growth: a leak where an owner holds more and more, which totals without a simulation do not show."""
-    if held.verdict != "leak" or growth.verdict not in BOUNDED:
-        return growth
-    return replace(held, question=growth.question, numbers=growth.numbers | held.numbers)
 
 
 MOST_WARNINGS = 5

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
-Values = npt.NDArray[np.float64]
+from kvlab.recording.facts import Values
 
 MOST_POINTS = 1500
 """Longer series are thinned evenly: the pairs of 1,500 points are about a million."""

@@ -8,8 +8,8 @@ import pytest
 
 import kvlab
 from kvlab import workloads
-from kvlab.diagnose import budget_or_leak
-from kvlab.diagnose.budget_or_leak import MOST_TOLD, until_full
+from kvlab.diagnose import budget_or_leak, facts
+from kvlab.diagnose.budget_words import MOST_SHOWN, until_full
 from kvlab.recording import Recording
 from kvlab.units import GIB, MIB
 
@@ -26,7 +26,7 @@ def test_growth_that_stops_at_the_budget_is_budget(recording: Make, lawful: Rows
     rows = lawful(sawtooth(15, 11_000, 100_000))
     for row in rows[10:]:
         row["evicts"] = 1
-    finding = budget_or_leak(recording(rows))
+    finding = budget_or_leak(facts(recording(rows)))
     assert finding.verdict == "budget"
     # the first request that has to evict
     assert finding.numbers["plateau_reached_at_request"] == 11
@@ -42,7 +42,7 @@ def test_growth_that_stops_at_the_budget_is_budget(recording: Make, lawful: Rows
 
 
 def test_without_events_of_eviction_a_full_budget_is_one_the_usual_branch_does_not_fit(recording: Make, lawful: Rows) -> None:
-    finding = budget_or_leak(recording(lawful([0, 44, 88, 132, 176, 176, 176, 176]), budget=200))
+    finding = budget_or_leak(facts(recording(lawful([0, 44, 88, 132, 176, 176, 176, 176]), budget=200)))
     assert finding.verdict == "budget"
     assert finding.numbers["plateau_reached_at_request"] == 6
 
@@ -52,7 +52,7 @@ def test_a_level_that_saws_below_a_full_budget_is_still_the_budget(recording: Ma
     rows = lawful(counted)
     for row in rows[4:]:
         row["evicts"] = 2
-    finding = budget_or_leak(recording(rows))
+    finding = budget_or_leak(facts(recording(rows)))
     assert finding.verdict == "budget"
     assert finding.numbers["plateau_reached_at_request"] == 5
     # from there on the highest and the lowest close, not a middle that no request had
@@ -61,7 +61,7 @@ def test_a_level_that_saws_below_a_full_budget_is_still_the_budget(recording: Ma
 
 
 def test_growth_below_the_budget_is_filling_with_a_forecast(recording: Make, lawful: Rows) -> None:
-    finding = budget_or_leak(recording(lawful([0, 10_000, 20_000, 30_000, 40_000, 50_000])))
+    finding = budget_or_leak(facts(recording(lawful([0, 10_000, 20_000, 30_000, 40_000, 50_000]))))
     assert finding.verdict == "budget_filling"
     # after five more exactly 100,000 bytes are counted; the sixth does not fit any more
     assert finding.numbers["requests_until_full"] == 6
@@ -71,33 +71,33 @@ def test_growth_below_the_budget_is_filling_with_a_forecast(recording: Make, law
 
 
 def test_a_budget_that_the_last_request_filled_has_no_plateau_yet(recording: Make, lawful: Rows) -> None:
-    finding = budget_or_leak(recording(lawful([0, 30_000, 60_000, 90_000])))
+    finding = budget_or_leak(facts(recording(lawful([0, 30_000, 60_000, 90_000]))))
     assert finding.verdict == "budget_filling"
     assert finding.numbers["requests_until_full"] == 1
     assert "at about request 5, 1 such request from now" in finding.summary
 
 
 def test_a_forecast_beyond_all_use_is_no_number() -> None:
-    assert "request 1,000,003, 1,000,000 such requests" in until_full(MOST_TOLD, 3)
-    assert until_full(MOST_TOLD + 1, 3) == "It is not full within 1,000,000 more such requests. "
+    assert "request 1,000,003, 1,000,000 such requests" in until_full(MOST_SHOWN, 3)
+    assert until_full(MOST_SHOWN + 1, 3) == "It is not full within 1,000,000 more such requests. "
     assert until_full(None, 3) == ""
 
 
 def test_a_live_buffer_that_grows_in_a_step_and_then_stays_is_no_growth(recording: Make) -> None:
     rows = [{"counted": 0, "predicted": 0, "live": live, "predicted_live": live} for live in (5_000, 5_000, 40_000, 40_000, 40_000, 40_000)]
-    finding = budget_or_leak(recording(rows))
+    finding = budget_or_leak(facts(recording(rows)))
     assert finding.verdict == "no_growth"
     assert finding.numbers["live_growth_bytes"] == 35_000
     assert "longest request" in finding.summary
 
 
 def test_growth_that_ended_early_is_no_growth(recording: Make, lawful: Rows) -> None:
-    assert budget_or_leak(recording(lawful([0, 9_000, 9_000, 9_000, 9_000, 9_000]))).verdict == "no_growth"
-    assert budget_or_leak(recording(lawful([0, 9_000, 9_000]))).verdict == "no_growth"
+    assert budget_or_leak(facts(recording(lawful([0, 9_000, 9_000, 9_000, 9_000, 9_000])))).verdict == "no_growth"
+    assert budget_or_leak(facts(recording(lawful([0, 9_000, 9_000])))).verdict == "no_growth"
 
 
 def test_growth_past_the_budget_that_is_counted_is_by_design(recording: Make, lawful: Rows) -> None:
-    finding = budget_or_leak(recording(lawful([20_000 * place for place in range(1, 15)])))
+    finding = budget_or_leak(facts(recording(lawful([20_000 * place for place in range(1, 15)]))))
     assert finding.verdict == "over_budget_by_design"
     assert finding.numbers["over_budget_bytes"] == 180_000
 
@@ -109,7 +109,7 @@ def test_growth_that_no_lawful_cache_has_is_a_leak_whoever_holds_it(recording: M
     base = {"snapshots": 0, "unattributed": 0, "live": 5_000}[field]
     for place, row in enumerate(rows):
         row[field] = base + 50_000 * place + (row["counted"] if field == "snapshots" else 0)
-    finding = budget_or_leak(recording(rows, origin={"device": "cpu"}))
+    finding = budget_or_leak(facts(recording(rows, origin={"device": "cpu"})))
     assert finding.verdict == "leak"
     if field == "snapshots":
         assert finding.numbers["unexplained_bytes"] == 700_000
@@ -127,21 +127,21 @@ def test_a_leak_that_begins_late_is_found_in_the_later_half(recording: Make, law
     rows = lawful([9_000] * 40)
     for place, row in enumerate(rows):
         row["unattributed"] = max(0, place - 28) * 60_000
-    assert budget_or_leak(recording(rows)).verdict == "leak"
+    assert budget_or_leak(facts(recording(rows))).verdict == "leak"
 
 
 def test_a_leak_of_a_burst_every_fifth_request_is_a_leak(recording: Make, lawful: Rows) -> None:
     rows = lawful([9_000] * 40)
     for place, row in enumerate(rows):
         row["unattributed"] = place // 5 * 100_000
-    assert budget_or_leak(recording(rows)).verdict == "leak"
+    assert budget_or_leak(facts(recording(rows))).verdict == "leak"
 
 
 def test_noise_and_a_warm_up_are_no_leak(recording: Make, lawful: Rows) -> None:
     rows = lawful([2_000_000 * place for place in range(20)])
     for place, row in enumerate(rows):
         row["unattributed"] = (300_000 if place else 0) + (place * 7919) % 4096
-    assert budget_or_leak(recording(rows, budget=10**9)).verdict == "budget_filling"
+    assert budget_or_leak(facts(recording(rows, budget=10**9))).verdict == "budget_filling"
 
 
 @pytest.mark.parametrize(
@@ -151,20 +151,20 @@ def test_what_an_allocator_rounds_up_is_no_leak_and_what_it_cannot_is(recording:
     rows = lawful([2_000_000 * place for place in range(20)])
     for row in rows:
         row["snapshots"] = round(row["counted"] * (1 + share))
-    finding = budget_or_leak(recording(rows, budget=10**9, origin={"device": device}))
+    finding = budget_or_leak(facts(recording(rows, budget=10**9, origin={"device": device})))
     assert finding.verdict == verdict
     assert finding.numbers["unexplained_bytes"] == round(38_000_000 * share)
 
 
 def test_the_twin_knows_a_leak_of_a_single_byte(recording: Make) -> None:
     rows = [{"counted": 0, "snapshots": place, "live": 10} for place in range(6)]
-    assert budget_or_leak(recording(rows, source="twin")).verdict == "leak"
+    assert budget_or_leak(facts(recording(rows, source="twin"))).verdict == "leak"
     rows = [{"counted": place, "live": 10} for place in range(6)]
-    assert budget_or_leak(recording(rows, source="twin")).verdict == "budget_filling"
+    assert budget_or_leak(facts(recording(rows, source="twin"))).verdict == "budget_filling"
 
 
 def test_without_a_twin_beside_it_the_answer_says_so_and_is_less_sure(recording: Make) -> None:
-    finding = budget_or_leak(recording([{"counted": 1_000 * place} for place in range(12)]))
+    finding = budget_or_leak(facts(recording([{"counted": 1_000 * place} for place in range(12)])))
     assert finding.confidence == "low"
     assert finding.numbers["unexplained_slope_bytes_per_request"] is None
     assert "twin" in finding.summary
@@ -172,24 +172,24 @@ def test_without_a_twin_beside_it_the_answer_says_so_and_is_less_sure(recording:
 
 def test_three_requests_have_a_slope(recording: Make, lawful: Rows) -> None:
     rows = lawful([0, 10_000, 20_000])
-    assert budget_or_leak(recording(rows)).verdict == "budget_filling"
+    assert budget_or_leak(facts(recording(rows))).verdict == "budget_filling"
     for place, row in enumerate(rows):
         row["unattributed"] = 50_000 * place
-    finding = budget_or_leak(recording(rows))
+    finding = budget_or_leak(facts(recording(rows)))
     assert finding.verdict == "leak"
     assert finding.numbers["unexplained_slope_bytes_per_request"] == 50_000
     assert finding.confidence == "low"
 
 
 def test_two_requests_are_not_enough(recording: Make, lawful: Rows) -> None:
-    finding = budget_or_leak(recording(lawful([0, 1])))
+    finding = budget_or_leak(facts(recording(lawful([0, 1]))))
     assert finding.verdict == "not_enough_data"
     assert "at least 3" in finding.summary
 
 
 @pytest.mark.parametrize("counted", [[0, 9, 9, 9], [0, 44, 88, 132, 176, 176, 176], [0, 10, 20, 30], [90, 180, 270, 360]])
 def test_every_summary_names_units_and_every_number_has_one(recording: Make, lawful: Rows, counted: list[int]) -> None:
-    finding = budget_or_leak(recording(lawful(counted), budget=200))
+    finding = budget_or_leak(facts(recording(lawful(counted), budget=200)))
     assert any(unit in finding.summary for unit in (" B", " KiB", " MiB"))
     for name in finding.numbers:
         assert "bytes" in name or "request" in name

@@ -18,7 +18,7 @@ from kvlab.events import ChunkRan, Evicted, LifeSign, Listed, Loaded, ProcessSee
 from kvlab.policy import Policy
 from kvlab.recording.extremes import largest
 from kvlab.recording.facts.answers import Answers, answers_of
-from kvlab.recording.facts.figures import GAUGES, OF_PROCESS, OF_SERVER, Gauge, Series, figures_of, gauges_of, series_of
+from kvlab.recording.facts.figures import GAUGES, OF_PROCESS, OF_SERVER, OTHER_GAUGES, Gauge, Series, figures_of, gauges_of, series_of
 from kvlab.recording.facts.known import Known
 from kvlab.recording.facts.lifetimes import restarts_of, stop_of
 from kvlab.recording.facts.machine import Machine, machine_of
@@ -157,7 +157,7 @@ class Facts(Rich):
 
         Such a process is not charged with the arrays (on Linux, what a GPU holds; pages never written), so its figures say nothing of them.
         """
-        read = {gauge: self.figures(gauge) for gauge in GAUGES}
+        read = {gauge: self.figures(gauge) for gauge in (*GAUGES, *OTHER_GAUGES)}
         listed = max((largest(read[gauge]["value"]) for gauge in OF_SERVER), default=0)
         return {gauge: rows for gauge, rows in read.items() if gauge not in OF_PROCESS or largest(rows["value"]) >= listed}
 
@@ -174,7 +174,7 @@ class Facts(Rich):
     @cached_property
     def series(self) -> tuple[Series, ...]:
         """The bytes of the model by request, a part for each lifetime of its runner, the longest first."""
-        return series_of(self.charged, self.requests, self.restarts)
+        return series_of({gauge: rows for gauge, rows in self.charged.items() if gauge in GAUGES}, self.requests, self.restarts)
 
     @cached_property
     def owners(self) -> Owners:

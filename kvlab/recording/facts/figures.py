@@ -18,6 +18,9 @@ from kvlab.units import GB, binary
 GAUGES = ("size_vram", "size", "reported", "resident", "active", "footprint", "rss")
 """What can be taken for the bytes of a loaded model, the surest first: what the server says, then what the system says of its process."""
 
+OTHER_GAUGES = ("anonymous", "container", "current", "figures")
+"""What can be taken for them where none of these was read: a cgroup's, a container's, what a server says of its own process, figures without a name."""
+
 OF_PROCESS = ("footprint", "anonymous", "rss")
 """Gauges of what a process holds, the surest first. On a Mac rss leaves out what Metal holds."""
 

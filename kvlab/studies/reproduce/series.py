@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvlab.diagnose.series import evicted_in
+from kvlab.diagnose import facts
 from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Made
 from kvlab.studies.reproduce.run import made
@@ -16,7 +16,7 @@ def make(published: Published) -> Made:
     """Compare what a request of the first and of the last block leaves, while the budget is not full."""
     del published
     recording = made("E1:context")
-    full = min(evicted_in(recording))
+    full = min(facts(recording).evicted_in)
     each = recording.requests.height // len(CONTEXTS)
     grown = recording.requests["paged_out"].diff().to_list()
     first, last = grown[SETTLED:each], grown[each * (len(CONTEXTS) - 1) : full - 1]

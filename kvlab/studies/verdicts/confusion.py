@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvlab.diagnose import Finding
-from kvlab.diagnose.outside import judged
+from kvlab.diagnose.budget_or_leak import compare
 from kvlab.studies.bench_words import Say, require_rounds, unsaid
 from kvlab.studies.verdicts.series import Sample, sample
 from kvlab.views import text_table
@@ -84,7 +84,7 @@ def as_text(seen: Confusion) -> str:
 
 
 def _judged(one: Sample) -> Judgement:
-    return Judgement(one.leak, judged(one.longest, one.server.shape, one.server.policy))
+    return Judgement(one.leak, compare(one.longest, one.server.shape, one.server.policy))
 
 
 def _truth(one: Judgement) -> str:

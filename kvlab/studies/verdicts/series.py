@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kvlab.diagnose.outside import Seen
-from kvlab.diagnose.trend import Values
+from kvlab.recording.facts import Series, Values
 from kvlab.studies.verdicts.servers import BEFORE, MODELS, USES, WINDOW, LawfulServer, server
 from kvlab.units import GIB
 
@@ -32,11 +31,11 @@ class Sample:
     """One series, cut at restarts, with the truth about it: the leak in bytes per request, 0 for a lawful server."""
 
     server: LawfulServer
-    parts: tuple[Seen, ...]
+    parts: tuple[Series, ...]
     leak: float
 
     @property
-    def longest(self) -> Seen:
+    def longest(self) -> Series:
         """The longest part, which is judged."""
         return max(self.parts, key=len)
 
@@ -50,12 +49,12 @@ def sample(seed: int, *, leaking: bool) -> Sample:
     first = BEFORE if restart is None and rng.random() < 0.3 else 0
     lengths = [WINDOW] if restart is None else [restart, WINDOW - restart]
     step, noise, late = rng.choice(STEPS), rng.choice(NOISE), rng.choice([0.0, 0.0, 0.2, 1.0])
-    parts: list[Seen] = []
+    parts: list[Series] = []
     for length in lengths:
         places = slice(first, first + length)
         held = chosen.holds[places] + leak * np.arange(1, length + 1)
         told = chosen.told[places]
-        parts.append(Seen(np.arange(1.0, length + 1), told, _read(held, rng, step, noise, late), step, "size"))
+        parts.append(Series(np.arange(1.0, length + 1), told, _read(held, rng, step, noise, late), step, "size"))
     return Sample(chosen, tuple(parts), leak)
 
 

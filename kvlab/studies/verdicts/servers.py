@@ -9,12 +9,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from kvlab.diagnose.outside import Told
 from kvlab.diagnose.reported import reported_bytes
-from kvlab.diagnose.trend import Values
 from kvlab.lab.shapes import read_shape
 from kvlab.lab.twin import Twin, lawful
 from kvlab.policy import Policy
+from kvlab.recording.facts import Counts, Values
 from kvlab.shape import Shape
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.streams import Fresh
@@ -42,7 +41,7 @@ class LawfulServer:
 
     shape: Shape
     policy: Policy
-    told: tuple[Told, ...]
+    told: tuple[Counts, ...]
     holds: Values
 
 
@@ -90,4 +89,4 @@ def server(number: int) -> LawfulServer:
     recording = Twin(shape, policy).run(Workload("server", requests), policy, progress=False)
     rows = recording.requests.select("tokens", "matched", "generated").iter_rows()
     holds = reported_bytes(recording)
-    return LawfulServer(shape, policy, tuple(Told(*row) for row in rows), np.array([holds[number + 1] for number in range(len(requests))], dtype=np.float64))
+    return LawfulServer(shape, policy, tuple(Counts(*row) for row in rows), np.array([holds[number + 1] for number in range(len(requests))], dtype=np.float64))

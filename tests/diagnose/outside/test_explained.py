@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kvlab.diagnose.outside.explained import LATE, ROOMS, explained
-from kvlab.diagnose.trend import Values
+from kvlab.diagnose.explained import LATE, ROOMS, explained
+from kvlab.recording.facts import Values
 
 SERIES = 80
 """Series of each kind; 5 % of them may miss, and a fair share more by chance."""

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import kvlab
-from kvlab.diagnose import facts
-from kvlab.diagnose.outside import from_outside
+from kvlab.diagnose import budget_or_leak, facts
 from kvlab.diagnose.who_holds_it import who_holds_it
 from kvlab.events import Event, Listed, Observed, RequestBegan, RequestClosed
 from kvlab.importers import import_file
@@ -45,14 +44,14 @@ def test_a_process_that_grows_beside_a_listed_size_that_stays() -> None:
 def test_growth_that_follows_the_context_is_less_sure() -> None:
     steps = [20 * MIB] * 8 + [80 * MIB] * 8
     held = [8 * GIB + sum(steps[:place]) for place in range(16)]
-    found = from_outside(served(held, [LISTED] * 16, [8192] * 8 + [32768] * 8))
+    found = budget_or_leak(facts(served(held, [LISTED] * 16, [8192] * 8 + [32768] * 8)))
     assert (found.verdict, found.confidence) == ("heap_growth", "low")
 
 
 @pytest.mark.parametrize("rate", [0, 200 * MIB])
 def test_a_listed_size_that_grows_along_is_no_heap(rate: int) -> None:
     listed = [LISTED + rate * place for place in range(12)]
-    assert from_outside(served([size + GIB for size in listed], listed)).verdict != "heap_growth"
+    assert budget_or_leak(facts(served([size + GIB for size in listed], listed))).verdict != "heap_growth"
 
 
 def test_a_table_with_both_columns(tmp_path: Path) -> None:
@@ -67,6 +66,6 @@ def test_a_watch_without_requests_is_judged_along_seconds() -> None:
     for place in range(20):
         events.append((6.0 * place, 0, Observed(gauge="size", label="m", observed=LISTED, step=1)))
         events.append((6.0 * place, 0, Observed(gauge="footprint", label="runner", observed=8 * GIB + 280 * MIB * place, step=1, pid=42)))
-    found = from_outside(recording_of(events))
+    found = budget_or_leak(facts(recording_of(events)))
     assert found.verdict == "heap_growth"
     assert found.numbers["process_growth_bytes"] == 19 * 280 * MIB

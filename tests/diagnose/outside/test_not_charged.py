@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvlab.diagnose.outside import from_outside, series_seen
+from kvlab.diagnose import budget_or_leak, facts
 from kvlab.events import Event, Matched, Observed, RequestBegan, RequestClosed
 from kvlab.lab.shapes import read_shape
 from kvlab.recording import Recording
@@ -32,20 +32,20 @@ def probed(held: int, gauge: str = "footprint", *, sizes: int = FEW, matches: bo
 @pytest.mark.parametrize("matches", [False, True])
 def test_below_the_list_it_is_left_out(gauge: str, *, matches: bool) -> None:
     recording = probed(54 * MIB, gauge, matches=matches)
-    assert {part.gauge for part in series_seen(recording)} == {"size"}
-    found = from_outside(recording)
+    assert {part.gauge for part in facts(recording).series} == {"size"}
+    found = budget_or_leak(facts(recording))
     assert found.verdict == "not_enough_data"
     assert found.numbers.get("gauge", "size") == "size"
 
 
 def test_the_list_decides_where_it_was_read_often_enough() -> None:
-    found = from_outside(probed(54 * MIB, sizes=20))
+    found = budget_or_leak(facts(probed(54 * MIB, sizes=20)))
     assert (found.verdict, found.numbers["gauge"]) == ("budget_filling", "size")
 
 
 def test_a_footprint_that_has_the_arrays_still_counts() -> None:
-    assert {part.gauge for part in series_seen(probed(20 * GIB))} == {"footprint"}
+    assert {part.gauge for part in facts(probed(20 * GIB)).series} == {"footprint"}
 
 
 def test_alone_it_is_all_there_is() -> None:
-    assert {part.gauge for part in series_seen(probed(20 * GIB, sizes=0))} == {"footprint"}
+    assert {part.gauge for part in facts(probed(20 * GIB, sizes=0)).series} == {"footprint"}

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 import kvlab
+from kvlab.diagnose import budget_or_leak, facts
+from kvlab.diagnose.budget_or_leak import compare
 from kvlab.diagnose.finding import Finding
-from kvlab.diagnose.outside import Seen, Told, from_outside, judged
-from kvlab.diagnose.outside.lives import begins_anew, with_no_match_near
-from kvlab.diagnose.outside.plateau import plateau_since
+from kvlab.diagnose.plateau import plateau_since
 from kvlab.diagnose.reported import reported_bytes
 from kvlab.events import Event, Matched, Observed, RequestBegan, RequestClosed
 from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
 from kvlab.recording import Recording
+from kvlab.recording.facts import Counts, Series
+from kvlab.recording.facts.lifetimes import begins_anew, with_no_match_near
 from kvlab.units import GB, GIB, MIB
 from kvlab.workloads import resolve
 from tests.diagnose.outside.seen import recording_of, sizes
@@ -37,7 +39,7 @@ def plateau_named(found: Finding) -> None:
 
 
 def test_growth_then_a_restart_is_not_no_growth() -> None:
-    found = from_outside(whole_gb([LOADED + 300e6 * number for number in range(55)] + [LOADED + 100e6 * number for number in range(5)]))
+    found = budget_or_leak(facts(whole_gb([LOADED + 300e6 * number for number in range(55)] + [LOADED + 100e6 * number for number in range(5)])))
     assert found.verdict == "not_enough_data"
     assert found.numbers["last_bytes"] == 35 * GB
     assert found.numbers["fell_after_request"] == 55
@@ -47,10 +49,10 @@ def test_growth_then_a_restart_is_not_no_growth() -> None:
 @pytest.mark.parametrize("step", [1, GB // 2])
 def test_a_restart_within_a_series_that_goes_past_the_budget(step: int) -> None:
     grown = [20e9 + 500e6 * number for number in range(20)] + [20e9 + 500e6 * number for number in range(41)]
-    found = from_outside(sizes([(number, value // step * step) for number, value in enumerate(grown, start=1)], step=step, shape=SHAPE))
+    found = budget_or_leak(facts(sizes([(number, value // step * step) for number, value in enumerate(grown, start=1)], step=step, shape=SHAPE)))
     assert found.verdict == "not_enough_data"
     assert found.numbers["growth_bytes"] == 20 * GB
-    assert found.numbers["lives"] == 2
+    assert found.numbers["lifetimes"] == 2
     assert "request 21 to 61" in found.summary
     assert found.numbers["predicted_plateau_bytes"] is None
 
@@ -59,20 +61,20 @@ def test_a_restart_within_a_series_that_goes_past_the_budget(step: int) -> None:
 @pytest.mark.parametrize("full_before", [False, True])
 def test_a_leak_in_whole_gb_is_never_a_plateau(rate: int, *, full_before: bool) -> None:
     lawful = [0.0 if full_before else min(150e6 * number, 8 * GIB) for number in range(60)]
-    found = from_outside(whole_gb([LOADED + lawful[number] + rate * 1e6 * number for number in range(60)]))
+    found = budget_or_leak(facts(whole_gb([LOADED + lawful[number] + rate * 1e6 * number for number in range(60)])))
     assert found.verdict not in ("budget", "no_growth")
     plateau_named(found)
 
 
 @pytest.mark.parametrize("rate", [100, 150, 300])
 def test_growth_in_whole_gb_that_stops_is_still_a_budget(rate: int) -> None:
-    found = from_outside(whole_gb([LOADED + min(rate * 1e6 * number, 8 * GIB) for number in range(round(3 * 8 * GIB / (rate * 1e6)))]))
+    found = budget_or_leak(facts(whole_gb([LOADED + min(rate * 1e6 * number, 8 * GIB) for number in range(round(3 * 8 * GIB / (rate * 1e6)))])))
     assert found.verdict == "budget"
 
 
 def test_one_step_of_a_coarse_print_decides_nothing() -> None:
-    assert from_outside(whole_gb([LOADED] * 30 + [LOADED + GB] * 30)).verdict == "not_enough_data"
-    found = from_outside(whole_gb([LOADED] * 30))
+    assert budget_or_leak(facts(whole_gb([LOADED] * 30 + [LOADED + GB] * 30))).verdict == "not_enough_data"
+    found = budget_or_leak(facts(whole_gb([LOADED] * 30)))
     # a step of 1 GB hides up to 1 GB of growth
     assert (found.verdict, found.confidence) == ("no_growth", "low")
 
@@ -116,19 +118,19 @@ def told_in_whole_gb(leak: float, unload_after: int) -> Recording:
 @pytest.mark.parametrize("leak", [60e6, 150e6, 400e6])
 @pytest.mark.parametrize("unload_after", [20, 30, 45])
 def test_a_leak_in_whole_gb_with_matches_is_never_lawful(leak: float, unload_after: int) -> None:
-    assert from_outside(told_in_whole_gb(leak, unload_after)).verdict in ("leak", "not_enough_data")
+    assert budget_or_leak(facts(told_in_whole_gb(leak, unload_after))).verdict in ("leak", "not_enough_data")
 
 
 @pytest.mark.parametrize("unload_after", [20, 30])
 def test_no_leak_in_whole_gb_with_matches_is_not_called_one(unload_after: int) -> None:
-    assert from_outside(told_in_whole_gb(0, unload_after)).verdict != "leak"
+    assert budget_or_leak(facts(told_in_whole_gb(0, unload_after))).verdict != "leak"
 
 
 def test_what_is_called_observed_was_observed() -> None:
     run = kvlab.twin("qwen3.8-27b").run(resolve("unrelated:80"), progress=False)
     held = np.array([count for _, count in sorted(reported_bytes(run).items())], dtype=np.float64) + 300 * MIB
-    told = tuple(Told(*row) for row in run.requests.select("tokens", "matched", "generated").iter_rows())
-    found = judged(Seen(np.arange(1.0, 81), told, held, 1, "size"), read_shape("qwen3.8-27b"), Policy())
+    told = tuple(Counts(*row) for row in run.requests.select("tokens", "matched", "generated").iter_rows())
+    found = compare(Series(np.arange(1.0, 81), told, held, 1, "size"), read_shape("qwen3.8-27b"), Policy())
     assert found.verdict == "budget"
     assert found.numbers["observed_plateau_bytes"] == held.max()
     assert "observed: " not in found.summary

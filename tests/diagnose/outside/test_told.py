@@ -5,19 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvlab.diagnose.outside import Seen, Told, from_outside, judged, requests_of, series_seen
-from kvlab.diagnose.outside.requests_told import MOST_REQUESTS, MOST_TOKENS
+from kvlab.diagnose import budget_or_leak, facts
+from kvlab.diagnose.budget_or_leak import compare
+from kvlab.diagnose.simulated import MOST_REQUESTS, MOST_TOKENS, requests_of
 from kvlab.events import Event, Matched, Observed, RequestBegan, RequestClosed, RunnerChanged
 from kvlab.lab.shapes import read_shape
 from kvlab.lab.twin import Twin
 from kvlab.policy import Policy
 from kvlab.recording import Recording
+from kvlab.recording.facts import Counts, Series
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.recorder import Recorder
 from kvlab.workloads import Workload
 from tests.diagnose.outside.seen import recording_of
 
-COUNTS = (Told(100, 0, 10), Told(130, 105, 4), Told(90, 60, 8), Told(90, 90, 2), Told(40, 0, 0), Told(500, 131, 3))
+COUNTS = (Counts(100, 0, 10), Counts(130, 105, 4), Counts(90, 60, 8), Counts(90, 90, 2), Counts(40, 0, 0), Counts(500, 131, 3))
 
 
 def test_the_twin_of_told_requests_matches_what_was_told() -> None:
@@ -28,7 +30,7 @@ def test_the_twin_of_told_requests_matches_what_was_told() -> None:
 
 
 def test_a_match_with_what_came_before_the_first_request_is_taken_as_new() -> None:
-    requests = tuple(requests_of((Told(1000, 900, 5), Told(1100, 1000, 5))))
+    requests = tuple(requests_of((Counts(1000, 900, 5), Counts(1100, 1000, 5))))
     assert len(requests[0].tokens) == 1000
     assert tuple(requests[1].tokens[:1000]) == tuple(requests[0].tokens)
 
@@ -48,18 +50,18 @@ def recorded(sizes: list[int], restart_after: int | None = None) -> Recording:
 
 
 def test_a_series_is_cut_where_a_runner_ended_the_longest_part_first() -> None:
-    parts = series_seen(recorded([1, 2, 3, 4, 5], restart_after=2))
+    parts = facts(recorded([1, 2, 3, 4, 5], restart_after=2)).series
     assert [part.observed.tolist() for part in parts] == [[3, 4, 5], [1, 2]]
     assert {part.gauge for part in parts} == {"size"}
 
 
 def test_without_matches_or_with_few_figures_it_says_what_to_record() -> None:
-    (seen,) = series_seen(recorded([1, 2, 3]))
+    (seen,) = facts(recorded([1, 2, 3])).series
     shape = read_shape("qwen3-8b")
-    assert judged(seen, shape, Policy()).verdict == "not_enough_data"
-    assert "server's log" in judged(seen, shape, Policy()).summary
-    few = Seen(np.arange(1.0, 4), COUNTS[:3], np.array([1.0, 2.0, 3.0]), 1, "size")
-    assert "3 requests" in judged(few, shape, Policy()).summary
+    assert compare(seen, shape, Policy()).verdict == "not_enough_data"
+    assert "server's log" in compare(seen, shape, Policy()).summary
+    few = Series(np.arange(1.0, 4), COUNTS[:3], np.array([1.0, 2.0, 3.0]), 1, "size")
+    assert "3 requests" in compare(few, shape, Policy()).summary
 
 
 def test_of_a_long_series_the_last_requests_are_judged() -> None:
@@ -68,7 +70,7 @@ def test_of_a_long_series_the_last_requests_are_judged() -> None:
         matched = Matched(tokens=40, matched=0, cached=0, left=40)
         seen = (RequestBegan(tokens=40), matched, RequestClosed(generated=1), Observed(gauge="size", observed=10**9, step=1))
         events += [(0.0, number, event) for event in seen]
-    found = from_outside(recording_of(events, shape=read_shape("smollm2").to_dict()))
+    found = budget_or_leak(facts(recording_of(events, shape=read_shape("smollm2").to_dict())))
     assert found.numbers["requests"] == MOST_REQUESTS
     assert found.evidence[0].rows[0]["request"] == 101
 
@@ -80,6 +82,6 @@ def test_prompts_beyond_a_shapes_context_or_any_sense_are_bounded(tokens: int) -
         matched = Matched(tokens=tokens, matched=0, cached=0, left=tokens)
         seen = (RequestBegan(tokens=tokens), matched, RequestClosed(generated=1), Observed(gauge="size", observed=10**9, step=1))
         events += [(0.0, number, event) for event in seen]
-    found = from_outside(recording_of(events, shape=read_shape("smollm2").to_dict()))
+    found = budget_or_leak(facts(recording_of(events, shape=read_shape("smollm2").to_dict())))
     assert found.question == "budget_or_leak"
     assert tokens < MOST_TOKENS or found.verdict == "not_enough_data"

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import kvlab
-from kvlab.diagnose.known import RELEASES, with_policy
-from kvlab.diagnose.outside import Seen, Told
-from kvlab.diagnose.outside.rules_tried import judged_by_known_rules
+from kvlab.diagnose.budget_or_leak import compare
+from kvlab.diagnose.facts import RELEASES, facts
 from kvlab.diagnose.reported import reported_bytes
 from kvlab.errors import BadValue
 from kvlab.importers import import_file
 from kvlab.lab.twin import Twin
 from kvlab.policy import Policy
+from kvlab.recording.facts import Counts, Series
 from kvlab.studies.soak.known import VERSIONS
 from kvlab.workloads import resolve
 
@@ -30,13 +30,13 @@ def without_version(tmp_path: Path, last: int | None = None) -> Path:
     return file
 
 
-def chat(version: str, leak: float = 0) -> Seen:
+def chat(version: str, leak: float = 0) -> Series:
     """Return a conversation as a server of that release tells it, with a leak of so many bytes a request."""
     policy = Policy.ollama(version)
     run = Twin(SHAPE, policy).run(resolve("chat:80"), policy, progress=False)
     held = np.array([count for _, count in sorted(reported_bytes(run).items())], dtype=np.float64)
-    told = tuple(Told(*row) for row in run.requests.select("tokens", "matched", "generated").iter_rows())
-    return Seen(np.arange(1.0, len(held) + 1), told, held + leak * np.arange(len(held)), 1, "size")
+    told = tuple(Counts(*row) for row in run.requests.select("tokens", "matched", "generated").iter_rows())
+    return Series(np.arange(1.0, len(held) + 1), told, held + leak * np.arange(len(held)), 1, "size")
 
 
 def test_every_known_release_is_tried() -> None:
@@ -57,14 +57,14 @@ def test_the_end_of_a_log_is_no_leak(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["main", "0.33.0", "0.32.5"])
 def test_lawful_growth_of_any_release_is_explained(version: str) -> None:
-    found = judged_by_known_rules(chat(version), SHAPE)
+    found = compare(chat(version), SHAPE)
     assert found.verdict == ("budget" if version == "main" else "over_budget_by_design")
 
 
 def test_what_no_rules_explain_is_a_leak_and_never_high() -> None:
-    found = judged_by_known_rules(chat("main", leak=300e6), SHAPE)
+    found = compare(chat("main", leak=300e6), SHAPE)
     assert (found.verdict, found.confidence) in (("leak", "medium"), ("not_enough_data", "low"))
-    assert judged_by_known_rules(chat("0.32.5", leak=300e6), SHAPE).verdict == "leak"
+    assert compare(chat("0.32.5", leak=300e6), SHAPE).verdict == "leak"
 
 
 def test_the_version_can_be_told(tmp_path: Path) -> None:
@@ -73,6 +73,6 @@ def test_the_version_can_be_told(tmp_path: Path) -> None:
     assert (found.verdict, found.confidence) == ("over_budget_by_design", "high")
     assert "version_that_fits" not in found.numbers
     assert kvlab.diagnose(recording, policy="main").about("budget_or_leak").verdict == "leak"
-    assert with_policy(recording, "0.32.5").manifest.policy == Policy.ollama("0.32.5").to_dict()
+    assert facts(recording, policy="0.32.5").policy.value == Policy.ollama("0.32.5")
     with pytest.raises(BadValue):
         kvlab.diagnose(recording, policy="yesterday's")

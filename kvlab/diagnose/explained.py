@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kvlab.diagnose.trend import LEVEL, Slope, Values, theil_sen
+from kvlab.diagnose.trend import LEVEL, Slope, theil_sen
+from kvlab.recording.facts import Values
 
 WARM_UP = 1
 """First requests that say nothing of growth: a load leaves its pool, a first figure is of before."""
