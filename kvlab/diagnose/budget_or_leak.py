@@ -225,9 +225,10 @@ def _rules_allow(facts: Facts, data: Owners) -> bool:
     if shape is not None and facts.policy.is_known and counts:
         simulated = _simulated(counts, shape, facts.policy.value)[2].numbers.get("counted_bytes")
         return isinstance(simulated, int) and simulated > (1 - NEAR_COUNT) * data.counted[-1]
-    stays = data.request[np.argmax(data.counted > data.budget) + 1 :].astype(int)
+    rose = np.flatnonzero(np.diff(data.counted) > 0)
+    stays = data.request[rose[-1] + 2 if len(rose) else 1 :].astype(int)
     repeated = facts.requests.filter(pl.col("request").is_in(stays) & (pl.col("tokens") - pl.col("matched") <= 1))
-    return facts.policy.is_known and facts.policy.value.protect == "active_path" and repeated.height == len(stays)
+    return facts.policy.is_known and facts.policy.value.protect == "active_path" and repeated.height == len(stays) > 0
 
 
 @lru_cache(maxsize=256)
