@@ -62,7 +62,8 @@ def _told(args: Arguments, imported: Any) -> dict[str, Any]:
         "events": imported.events,
         "lines": imported.summary.total(),
         "figures": [
-            {"taken": one.taken or None, "left": one.why or None, "text": one.text, "line": one.line, "column": one.start + 1} for one in imported.account.figures()
+            {"taken": one.taken or None, "left": one.why or None, "text": one.text, "line": one.line, "column": one.start + 1}
+            for one in imported.account.figures()
         ],
         **{understood: imported.summary.of(understood) for understood in UNDERSTOOD},
         "recording": str(imported.path) if args.out else None,

@@ -18,7 +18,8 @@ _DIGITS = re.compile(r"\d+")
 def nearest_line(head: bytes) -> str:
     """Return a sentence on the line that is most like a sample of a format; "" when none is like any."""
     lines = [line.strip()[:LONGEST] for line in head.decode("utf-8", "replace").splitlines()[:MOST_LINES] if re.search(r"\d", line)]
-    samples = [(_bare(text), one.name, text) for one in formats().values() for spec in (*one.lines, *one.columns) for text in spec.sample.strip().splitlines()[-1:]]
+    specs = [spec for one in formats().values() for spec in (*one.lines, *one.columns)]
+    samples = [(_bare(text), spec.format, text) for spec in specs for text in spec.sample.strip().splitlines()[-1:]]
     best = (LEAST, "", "", "")
     for line in lines:
         matcher = difflib.SequenceMatcher(b=_bare(line), autojunk=False)

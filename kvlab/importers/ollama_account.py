@@ -18,10 +18,11 @@ _MOMENT = re.compile(r"time=\S+")
 _NAMES = {"total": "tokens", "size": "bytes", "processed": "tokens of the prompt that are done"}
 
 
+_READ, _KNOWN = (tuple(begin.rstrip(": ") for begin in several) for several in (names.READ, (*names.KNOWN, *names.SILENT)))
+
+
 def account_for(lines: Iterable[tuple[int, str]], account: Account) -> None:
     """Note the figures of records; lines that another reader noted stay as they are."""
-    begins = tuple(begin.rstrip(": ") for begin in names.READ)
-    known = tuple(begin.rstrip(": ") for begin in (*names.KNOWN, *names.SILENT))
     for number, text in lines:
         if account.has(number):
             continue
@@ -32,14 +33,21 @@ def account_for(lines: Iterable[tuple[int, str]], account: Account) -> None:
                 account.take(number, *gin.span(name), name)
             account.line(number, text, READ)
             continue
-        found = _RECORD.search(text, text.find("msg=")) if "msg=" in text else _BARE.search(text)
-        message = found["message"].strip() if found is not None else ""
-        is_node = text.find("msg=") >= 0 and message.lstrip().startswith(("|", "`"))
-        if is_node or message.startswith(begins):
-            for match, prefix in [(one, "") for one in _ATTRIBUTE.finditer(text, max(0, text.find("msg=")))]:
-                account.take(number, *match.span("value"), prefix + _NAMES.get(match["name"], match["name"]))
-            for match in _NODE.finditer(text):
-                for name, shown in match.groupdict().items():
-                    if shown is not None:
-                        account.take(number, *match.span(name), f"a node's {name}")
-        account.line(number, text, READ if is_node or message.startswith(begins) else KNOWN if message.startswith(known) else NOT)
+        message = _message(text)
+        if is_read := message.startswith((*_READ, "|", "`")):
+            _take(number, text, account)
+        account.line(number, text, READ if is_read else KNOWN if message.startswith(_KNOWN) else NOT)
+
+
+def _message(text: str) -> str:
+    found = _RECORD.search(text, text.find("msg=")) if "msg=" in text else _BARE.search(text)
+    return found["message"].strip() if found is not None else ""
+
+
+def _take(number: int, text: str, account: Account) -> None:
+    for match in _ATTRIBUTE.finditer(text, max(0, text.find("msg="))):
+        account.take(number, *match.span("value"), _NAMES.get(match["name"], match["name"]))
+    for match in _NODE.finditer(text):
+        for name, shown in match.groupdict().items():
+            if shown is not None:
+                account.take(number, *match.span(name), f"a node's {name}")

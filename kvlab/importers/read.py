@@ -11,8 +11,8 @@ from pathlib import Path
 import polars as pl
 
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
-from kvlab.importers.inputs import Input
 from kvlab.importers.account import Account
+from kvlab.importers.inputs import Input
 from kvlab.importers.kinds import KINDS, SAMPLES, Importer, importer_of, recognise
 from kvlab.importers.lines import blocks_of_lines, head_of
 from kvlab.importers.nearest import nearest_line
@@ -159,7 +159,7 @@ def kind_of(file: Input, kind: str | None) -> str:
         raise UnreadableInput(
             what=f"{file.name!r} is of no kind that can be read" if begin.strip() else f"{file.name!r} is empty",
             why=f"{nearest_line(begin)}what can be read: " + "; ".join(f"{name}: {about}" for name, about in KINDS.items()),
-            hint="write its figures as a table of two columns, a line each: `request,size` and below it `1,18 GB`; --as KIND reads a text as what you say it is",
+            hint="write its figures as a table of two columns, `request,size` and below it `1,18 GB`; --as KIND reads a text as what you say it is",
         )
     return found
 
