@@ -10,15 +10,10 @@ from pathlib import Path
 
 
 def which_folder(args: argparse.Namespace) -> int | None:
-    """Return a number for the folder that now stands where the command keeps its recording; a new recording there has another one."""
+    """Return a number for the folder that is now where the command keeps its recording; a new recording there has another one."""
     folder = _place(args)
-    return folder_number(folder) if folder else None
-
-
-def folder_number(folder: str) -> int | None:
-    """Return a number for what now stands at `folder`; None when nothing does."""
     try:
-        return Path(folder).expanduser().stat().st_ino
+        return Path(folder).expanduser().stat().st_ino if folder else None
     except OSError:
         return None
 
@@ -29,15 +24,19 @@ def holds_recording(args: argparse.Namespace) -> bool:
     return bool(folder) and (Path(folder).expanduser() / "manifest.json").is_file()
 
 
-def told(args: argparse.Namespace, before: int | None) -> str:
-    """Return the words; `before` is what `which_folder` returned before the command began."""
+def told(args: argparse.Namespace, stopped: BaseException) -> str:
+    """Return the words for a command that was interrupted."""
     if "recording_folder" not in args:
         return "interrupted"
     if not _place(args):
         return "interrupted; nothing was kept, --out NAME.kvrec keeps what is recorded"
-    if which_folder(args) in (None, before):
-        return "interrupted before anything was recorded"
-    return f"interrupted; what was recorded until here is in {_place(args)}"
+    return "; ".join(["interrupted", *notes]) if (notes := kept_words(args, stopped)) else "interrupted before anything was recorded"
+
+
+def kept_words(args: argparse.Namespace, error: BaseException) -> list[str]:
+    """Return where what was recorded until an error is kept; nothing when it was in a temporary folder."""
+    notes: list[str] = getattr(error, "__notes__", [])
+    return notes if _place(args) else []
 
 
 def replaced(args: argparse.Namespace, before: int | None) -> str:

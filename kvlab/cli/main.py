@@ -58,10 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = leaving.code if isinstance(leaving.code, int) else 2
         sys.stdout.flush()
     except KvlabError as error:
-        print(f"kvlab: {error}", file=sys.stderr)
+        print("\n".join([f"kvlab: {error}", *interrupted.kept_words(args, error)]), file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        print(f"kvlab: {interrupted.told(args, before)}", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print(f"kvlab: {interrupted.told(args, stopped)}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         _drop_output()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
@@ -85,10 +86,13 @@ def run(args: Arguments) -> int:
         raise
     # where nothing answered the error stands alone: a table would be empty
     if nothing_to_show(recording):
-        raise NotAvailable(
+        error = NotAvailable(
             what=f"no server of Ollama's API answered at {probe.server.address}",
             why=unanswered_words(recording),
             hint="start it (ollama serve), or name its address with --url; of mlx_lm.server and others, which speak another API, kvlab import reads the log",
         )
+        if args.out and recording.path != Path(args.out).expanduser().resolve():
+            error.add_note(f"what was recorded is in {recording.path}; the earlier recording {args.out} is as it was")
+        raise error
     print_probe(recording, as_json=args.json)
     return 0

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from kvlab.cli.interrupted import folder_number
 from kvlab.errors import KvlabError
 from kvlab.recording import Recording, load
+from kvlab.recording.place import recorded_in
 
 
 def until_interrupted(run: Callable[[str], Recording], out: str | None, print_it: Callable[[Recording], object]) -> Recording:
@@ -19,13 +19,10 @@ def until_interrupted(run: Callable[[str], Recording], out: str | None, print_it
         KeyboardInterrupt: it was interrupted; `print_it` has printed what was recorded until then.
     """
     with tempfile.TemporaryDirectory(prefix="kvlab-", ignore_cleanup_errors=True) as folder:
-        place = out or str(Path(folder) / "run.kvrec")
-        before = folder_number(place)
         try:
-            return run(place)
-        except KeyboardInterrupt:
-            # an earlier recording that stands there still is not this run's
-            if folder_number(place) not in (None, before):
+            return run(out or str(Path(folder) / "run.kvrec"))
+        except KeyboardInterrupt as stopped:
+            if place := recorded_in(stopped):
                 with suppress(KvlabError):
                     print_it(load(place))
             raise

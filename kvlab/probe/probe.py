@@ -29,6 +29,7 @@ from kvlab.probe.machine_bytes import ReadsMachine, reader_of_this_machine
 from kvlab.probe.process_bytes import ReadsProcess, reader_of_this_system
 from kvlab.probe.processes import NoProcesses, Processes, SystemProcesses
 from kvlab.probe.restarting import WAIT_S, Ask, Restart, Restarting, ask_on_terminal, restart_by
+from kvlab.probe.rows import nothing_to_show
 from kvlab.probe.sample import Sampler
 from kvlab.probe.server import QUICK_S, SILENCE_S, Server
 from kvlab.probe.telling import SOURCE, Teller
@@ -236,10 +237,11 @@ class Probe:
                 except KeyboardInterrupt:
                     teller.tell(Warned(message="interrupted from the keyboard"))
                     raise
-                self.recording = recorder.close()
+                self.recording = recorder.close(worth=lambda made: not nothing_to_show(made))
         except BaseException:
             # what was recorded until here is kept, and says itself that it was cut short
-            self.recording = load(recorder.path)
+            if recorder.path.exists():
+                self.recording = load(recorder.path)
             raise
         return self.recording
 

@@ -130,12 +130,12 @@ def write_folder(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
         try:
             for name, data in _parts(events):
                 (new / name).write_bytes(data)
+            put_in_place(new, out)
         except BaseException as error:
             shutil.rmtree(new, ignore_errors=True)
             if isinstance(error, OSError):
                 raise unwritable(out, str(error)) from None
             raise
-        put_in_place(new, out)
 
 
 def write_zip(out: Path, manifest: Manifest, events: pl.DataFrame, *, force: bool = False) -> None:

@@ -1,7 +1,7 @@
 """Where a recording's folder stands on disk: may it be written there, and putting a new one in place of an old one.
 
-Invariant: at no moment, a kill included, are both the old and the new recording gone: the new folder is built beside its
-place with its manifest inside, the old one steps aside, the new one takes its name, and only then is the old one removed.
+Invariant: an earlier recording keeps its name until the new one is complete: the new one is built next to it, the old one steps aside, the new one
+takes its name, and only then is the old one removed. At no moment, a kill included, are both gone.
 """
 
 from __future__ import annotations
@@ -98,12 +98,35 @@ def new_beside(out: Path, manifest_text: str) -> Path:
     return new
 
 
+def building_place(out: Path) -> Path:
+    """Return where the recording that will be `out` is built: there, when nothing is lost by that, else at `NAME.unfinished.kvrec` next to it."""
+    if not (out / MANIFEST).exists():
+        return out
+    name, number = f"{out.stem}.unfinished", 1
+    while (place := out.with_name(f"{name}{f'-{number}' if number > 1 else ''}{out.suffix}")).exists():
+        number += 1
+    return place
+
+
+def recorded_in(error: BaseException) -> Path | None:
+    """Return where what was recorded until an error is kept; None when nothing is."""
+    return error.__dict__.get("recorded_in")
+
+
+def keep_with(error: BaseException, built: Path, out: Path) -> None:
+    """Say with an error that what was recorded until then, to become `out`, is kept in `built`."""
+    error.__dict__["recorded_in"] = built
+    error.add_note(f"what was recorded until here is in {built}" + ("" if built == out else f"; the earlier recording {out} is as it was"))
+
+
 def put_in_place(new: Path, out: Path) -> None:
     """Give the folder `new` the name `out`; an earlier recording there is removed afterwards.
 
     Raises:
-        UnreadableInput: the name cannot be given; then what stood there stands there still.
+        UnreadableInput: the name cannot be given; then both are where they were.
     """
+    if new == out:
+        return
     aside = out.parent / f".{out.name}.before-{secrets.token_hex(4)}"
     had_one = out.is_dir()
     try:
@@ -116,7 +139,6 @@ def put_in_place(new: Path, out: Path) -> None:
                 aside.rename(out)
             raise
     except OSError as error:
-        shutil.rmtree(new, ignore_errors=True)
         raise unwritable(out, reason(error)) from None
     if had_one:
         shutil.rmtree(aside, ignore_errors=True)

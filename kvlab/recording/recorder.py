@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import tempfile
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,7 +18,7 @@ from kvlab.output_file import unwritable
 from kvlab.recording.archive import FolderFiles, read_parts
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parts import MOST_WAITING, PartWriter
-from kvlab.recording.place import EVENTS, MANIFEST, TemporaryFolder, check_place, new_beside, put_in_place, replace_file
+from kvlab.recording.place import EVENTS, MANIFEST, TemporaryFolder, building_place, check_place, keep_with, new_beside, put_in_place, replace_file
 from kvlab.recording.recording import Recording
 from kvlab.recording.writing import Writing
 
@@ -26,7 +28,7 @@ class Recorder:
 
     Attributes:
         manifest: What the recording says about itself.
-        path: The folder.
+        path: The folder in which it is.
     """
 
     def __init__(self, manifest: Manifest, out: str | Path | None = None, *, store_text: bool = False) -> None:
@@ -34,8 +36,8 @@ class Recorder:
 
         Args:
             manifest: What made it; it is written before any event.
-            out: The folder, by custom `NAME.kvrec`; an earlier recording there is replaced. None for a temporary folder that
-                is removed when both this object and the Recording made from it have died.
+            out: The folder, by custom `NAME.kvrec`. An earlier recording there is replaced when this one is complete; until then this one is in
+                `NAME.unfinished.kvrec`. None for a temporary folder that is removed when both this object and the Recording made from it have died.
             store_text: Keep prompts and answers (columns `token` and `text`); else they never reach the disk.
 
         Raises:
@@ -47,14 +49,15 @@ class Recorder:
         self._place: Writing | None = None
         if out is None:
             self._folder = TemporaryFolder(Path(tempfile.mkdtemp(prefix="kvlab-", suffix=".kvrec")))
-            self.path = self._folder.path
+            self.path = self._out = self._folder.path
             (self.path / EVENTS).mkdir()
             (self.path / MANIFEST).write_text(self.manifest.to_json(), encoding="utf-8")
         else:
-            self.path = _absolute(Path(out))
-            check_place(self.path)
-            self._place = Writing(self.path)
-            put_in_place(new_beside(self.path, self.manifest.to_json()), self.path)
+            self._out = _absolute(Path(out))
+            check_place(self._out)
+            self._place = Writing(self._out)
+            self.path = building_place(self._out)
+            self._begin()
         self._writer = PartWriter(self.path, store_text=store_text)
         self._waiting = self._writer.waiting
         self._recording: Recording | None = None
@@ -100,8 +103,11 @@ class Recorder:
         """
         self._writer.flush()
 
-    def close(self) -> Recording:
+    def close(self, worth: Callable[[Recording], bool] = lambda _: True) -> Recording:
         """Write what waits, mark the recording as complete, and return it; a second call returns the same one.
+
+        Args:
+            worth: Whether the recording may take the place of an earlier one; else it stays where it was built.
 
         Raises:
             UnreadableInput: a part or the manifest cannot be written.
@@ -109,7 +115,11 @@ class Recorder:
         if self._recording is None:
             self._complete()
             found = read_parts(FolderFiles(self.path), self.manifest)
-            self._recording = Recording(self.manifest, found.events, path=self.path, damaged=found.damaged, folder=self._folder)
+            made = Recording(self.manifest, found.events, path=self.path, damaged=found.damaged, folder=self._folder)
+            if worth(made):
+                self._put_in_place()
+                made.path = self.path
+            self._recording = made
             self._end_writing()
         return self._recording
 
@@ -120,7 +130,20 @@ class Recorder:
             UnreadableInput: a part or the manifest cannot be written.
         """
         self._complete()
+        self._put_in_place()
         self._end_writing()
+
+    def _begin(self) -> None:
+        new = new_beside(self.path, self.manifest.to_json())
+        try:
+            put_in_place(new, self.path)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+
+    def _put_in_place(self) -> None:
+        put_in_place(self.path, self._out)
+        self.path = self._out
 
     def _complete(self) -> None:
         if self.manifest.events is None:
@@ -133,7 +156,7 @@ class Recorder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close after success. After an error keep what was written as an incomplete recording."""
+        """Close after success. After an error keep what was written as an incomplete recording; the error's notes say where."""
         if error is None:
             self.close()
         else:
@@ -141,7 +164,16 @@ class Recorder:
             try:
                 self._writer.flush()
             finally:
+                self._leave(error)
                 self._end_writing()
+
+    def _leave(self, error: BaseException) -> None:
+        if self._place is None:
+            return
+        if self._writer.written:
+            keep_with(error, self.path, self._out)
+        else:
+            shutil.rmtree(self.path, ignore_errors=True)
 
     def _end_writing(self) -> None:
         if self._place is not None:
