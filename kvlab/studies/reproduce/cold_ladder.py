@@ -50,7 +50,7 @@ MACHINE = 64 * GIB
 def make(published: Published) -> Made:
     """Predict the peaks, and compare the remedies on the same ladder."""
     peaks = [published.value(f"peak_{tokens}") * GIB for tokens in LADDER]
-    before = made("B")
+    before, flat = made("B"), made("B:0.30.7")
     known = fit(_levels(before)[: len(LADDER)], LADDER, peaks, FITTED)
     predicted = [known.peak(level, tokens) / GIB for level, tokens in zip(_levels(before), LADDER, strict=False)]
     figures: dict[str, float | None] = {f"peak_{tokens}": peak for tokens, peak in zip(LADDER, predicted, strict=True)}
@@ -60,21 +60,21 @@ def make(published: Published) -> Made:
         "after_64k": kept[5],
         "b2": known.peak(_levels(before)[7], LADDER[-1]) / GB,
         "idle": kept[7],
-        "0_30_7": held(made("B:0.30.7"))[-1] / GB,
+        "0_30_7": held(flat)[-1] / GB,
     }
     figures |= {f"rss_{state}": ours for state, ours in owners.items() if state != "0_30_7"} | {"flat_0_30_7": owners["0_30_7"]}
     figures |= {f"swap_{state}": max(0.0, ours - MACHINE / GB) for state, ours in owners.items()}
-    return Made(figures | _work(before), (_constants(known), _residuals(known, peaks), _without(peaks), _remedies(known)))
+    return Made(figures | _work(before, flat), (_constants(known), _residuals(known, peaks), _without(peaks), _remedies(known)))
 
 
-def _work(before: Recording) -> dict[str, float]:
+def _work(before: Recording, flat: Recording) -> dict[str, float]:
     """Return by how many percent the 131,072-token prompts evaluate, and attend to, more tokens than the same prompt on a fresh server."""
     (fresh,) = made("B2").requests.iter_rows(named=True)
-    in_ladder, alone = (before.requests.row(place, named=True) for place in (6, 7))
-    return {
-        "ttft_in_ladder": 100 * (in_ladder["left"] / fresh["left"] - 1),
-        "ttft_alone": 100 * (alone["left"] / fresh["left"] - 1),
-        "decode_alone": 100 * (alone["tokens"] / fresh["tokens"] - 1),
+    in_ladder, alone, after_flat = (run.requests.row(place, named=True) for run, place in ((before, 6), (before, 7), (flat, 7)))
+    evaluated = {"ttft_in_ladder": in_ladder, "ttft_alone": alone, "ttft_0_30_7": after_flat}
+    attended = {"decode_alone": alone, "decode_0_30_7": after_flat}
+    return {name: 100 * (row["left"] / fresh["left"] - 1) for name, row in evaluated.items()} | {
+        name: 100 * (row["tokens"] / fresh["tokens"] - 1) for name, row in attended.items()
     }
 
 

@@ -4,7 +4,8 @@ A figure's `expected` is the verdict it has to get; an `unexplained` one stays s
 
 - `predicted`: no published figure of its report went into ours, or its `fit` used other figures of that report and not this one (held out).
 - `fitted`: a constant or a choice was taken so that the figures its `fit` names come out.
-- `given`: ours repeats an input. - `by construction`: ours could not be otherwise, whatever the server did.
+- `given`: ours repeats an input.
+- `by construction`: ours agrees whatever the rules of the cache are, so that it agrees proves nothing of them.
 """
 
 from __future__ import annotations
