@@ -33,7 +33,6 @@ BENCHES: dict[str, Bench] = {
     "runner": Bench("bench_runner", 5, "the instrumented runner beside mlx_lm.stream_generate", takes_model=True),
     "index": Bench("bench_index", 201, "the trie beside mlx-lm's PromptTrie"),
     "twin": Bench("bench_twin", 1, "the twin: 50 turns of a 27B model, and a trace of 12,031 requests, on one core"),
-    "import": Bench("bench_import", 1, "Ollama logs of a gigabyte read into recordings: MB/s of a core, and the process's own bytes"),
     "views": Bench("bench_views", 30, "the dashboard in JupyterLab in headless Chromium beside an Altair trie: ms from event to pixels"),
     "verdicts": Bench("verdicts", 200, "verdicts on figures seen from outside, on lawful and leaking series"),
 }

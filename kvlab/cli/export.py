@@ -10,16 +10,13 @@ from kvlab.cli.command import Arguments
 
 NAME = "export"
 ABOUT = "write a recording for other programs: its tables as CSV, a trace for chrome://tracing and Perfetto, or a log in the shape of Ollama's"
-EXAMPLE = (
-    "kvlab export demo.kvrec --as csv -o demo-tables\nkvlab export demo.kvrec --as ollama-log -o server.log\n"
-    "kvlab export demo.kvrec --as chrome-trace -o demo.trace.json"
-)
+EXAMPLE = "kvlab export demo.kvrec --as csv -o demo-tables\nkvlab export demo.kvrec --as chrome-trace -o demo.trace.json"
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     arguments.recording(parser)
-    parser.add_argument("--as", metavar="WAY", dest="way", required=True, help="csv, chrome-trace or ollama-log; a wrong WAY names them all")
+    parser.add_argument("--as", metavar="WAY", dest="way", required=True, help="csv or chrome-trace; a wrong WAY names them all")
     parser.add_argument("-o", "--out", metavar="PATH", help="the file or folder to write (default: named like the recording, in this folder)")
     arguments.force(parser)
     parser.set_defaults(out_holds_files=True)

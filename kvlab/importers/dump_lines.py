@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvlab.importers import ollama_values as values
-from kvlab.importers.own_attributes import ToldNode, told_node
 
 MOST_NODES = 50_000
 """Nodes of one dump that are read."""
@@ -28,22 +27,20 @@ class DumpReader:
 
     Attributes:
         rows: The nodes, the root first.
-        told: What a log of ours tells of each besides; None in a log that does not.
         ends: Where the edges of the last node and of those above it end, the root's first.
         broken: Nodes that hang on nothing or whose edge does not begin where their parent's ends.
         left_out: Nodes beyond `MOST_NODES`.
     """
 
-    __slots__ = ("broken", "ends", "left_out", "rows", "told")
+    __slots__ = ("broken", "ends", "left_out", "rows")
 
-    def __init__(self, root: Row, told: ToldNode | None = None) -> None:
+    def __init__(self, root: Row) -> None:
         self.rows = [root]
-        self.told = None if told is None else [told]
         self.ends = [root[2]]
         self.broken = 0
         self.left_out = 0
 
-    def add(self, row: Row, told: ToldNode | None = None) -> bool:
+    def add(self, row: Row) -> bool:
         """Take the next node; return whether it fits."""
         ends, depth = self.ends, row[0]
         if not 0 < depth <= len(ends) or ends[depth - 1] != row[1] or row[2] <= row[1]:
@@ -52,11 +49,6 @@ class DumpReader:
         if len(self.rows) >= MOST_NODES:
             self.left_out += 1
             return True
-        if self.told is not None:
-            if told is None:
-                self.broken += 1
-                return False
-            self.told.append(told)
         if depth < len(ends):
             del ends[depth:]
         ends.append(row[2])
@@ -82,9 +74,9 @@ class Labels:
         return self._known[label] if label in self._known else self._read(label)
 
     def read_on(self, dump: DumpReader, lines: Sequence[bytes], place: int) -> int:
-        """Take the nodes that stand in the lines from `place` on; return the place of the first line that is none, does not fit, or tells more than a label."""
+        """Take the nodes that stand in the lines from `place` on; return the place of the first line that is none or does not fit."""
         known, ends, rows = self._known, dump.ends, dump.rows
-        room = MOST_NODES - len(rows) if dump.told is None else 0
+        room = MOST_NODES - len(rows)
         for here in range(place, min(len(lines), place + room)):
             line = lines[here]
             at = line.find(b" msg=") + 5
@@ -111,12 +103,6 @@ class Labels:
             self._known, self._size = {}, 0
         row = self._known[label] = _row(label)
         return row
-
-
-def told_of(line: bytes, at: int) -> tuple[bytes, ToldNode | None]:
-    """Return a node's record up to the end of its label, and what a log of ours tells after it."""
-    end = line.find(b'" kvlab.', at)
-    return (line, None) if end < 0 else (line[: end + 1], told_node(line[end + 2 :]))
 
 
 def _row(label: bytes) -> Row | None:

@@ -6,8 +6,6 @@ spellings of the prefix cache's records: `kv cache` up to v0.31.2, `prefix cache
 
 from __future__ import annotations
 
-from kvlab.importers.own_attributes import PREDICTION, WARNING
-
 READ: dict[str, str] = {
     "cache hit": "hit",
     "cache miss": "hit",
@@ -41,8 +39,6 @@ READ: dict[str, str] = {
     "system memory": "system",
     "Listening on ": "listening",
     "server config": "config",
-    WARNING: "told_warning",
-    PREDICTION: "told_prediction",
 }
 """Messages (or how they begin) whose figures are read, with the method that reads them."""
 

@@ -9,15 +9,12 @@ from collections.abc import Sequence
 
 from kvlab.cache.paging import FREE_ALL
 from kvlab.importers import ollama_values as values
-from kvlab.importers import own_attributes
-from kvlab.importers.dump_lines import DumpReader, Labels, told_of
+from kvlab.importers.dump_lines import DumpReader, Labels
 from kvlab.importers.ollama_requests import Requests
 from kvlab.importers.ollama_runners import Runners
 from kvlab.importers.ollama_values import size
-from kvlab.importers.own_attributes import told
-from kvlab.importers.rows import READING, Rows
+from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import Clock
-from kvlab.recording.readings import PREDICTED
 
 
 class Records:
@@ -72,7 +69,7 @@ class Records:
         if cached + left != total or max(matched, cached) > total:
             self.contradicts = True
         else:
-            self.requests.began(total, matched, cached, left, told(line))
+            self.requests.began(total, matched, cached, left)
         return True
 
     def progress(self, line: bytes, at: int) -> bool:
@@ -122,7 +119,7 @@ class Records:
         """A restore that was refused: all layers were freed."""
         found = values.OFFSET.search(line, at)
         if found is not None:
-            self.requests.around("warned", own_attributes.words(told(line), "message") or f"{FREE_ALL} (offset {int(found[1])})")
+            self.requests.around("warned", f"{FREE_ALL} (offset {int(found[1])})")
         return found is not None
 
     def evict_leaf(self, line: bytes, at: int) -> bool:
@@ -145,7 +142,7 @@ class Records:
         found = values.TOTALS.search(line, at)
         if found is not None:
             self._told_nodes = int(found[4])
-            self.requests.held(stored=int(found[1]), size=size(found[2]), counted=size(found[3]), nodes=self._told_nodes, told=told(line))
+            self.requests.held(stored=int(found[1]), size=size(found[2]), counted=size(found[3]), nodes=self._told_nodes)
         return found is not None
 
     def tensors(self, line: bytes, at: int) -> bool:
@@ -157,10 +154,9 @@ class Records:
 
     def dump_begins(self, line: bytes, at: int) -> bool:
         """The root of a dump."""
-        record, told = told_of(line, at)
-        root = self._labels.read(record, at)
+        root = self._labels.read(line, at)
         if root is not None and root[1] == root[2] == 0:
-            self.dump = DumpReader((0, *root[1:]), told)
+            self.dump = DumpReader((0, *root[1:]))
             return True
         return False
 
@@ -170,12 +166,8 @@ class Records:
         if dump is None:
             return False
         # an open quote says that the rest stands in the next line
-        if line.endswith(b'"'):
-            row = self._labels.read(line, at)
-            return row is not None and dump.add(row)
-        record, told = told_of(line, at)
-        row = self._labels.read(record, at) if record is not line else None
-        return row is not None and dump.add(row, told)
+        row = self._labels.read(line, at) if line.endswith(b'"') else None
+        return row is not None and dump.add(row)
 
     def dump_on(self, lines: Sequence[bytes], place: int) -> int:
         """Take the nodes of a dump that stand in the lines from `place` on; return the place of the first line that has to be looked at by itself."""
@@ -199,7 +191,7 @@ class Records:
         found = values.SIZE.search(line, at)
         peak = size(found[1] or found[2]) if found is not None else None
         if peak is not None:
-            self.requests.peaked(peak, told(line))
+            self.requests.peaked(peak)
         return peak is not None
 
     def memory(self, line: bytes, at: int) -> bool:
@@ -209,23 +201,8 @@ class Records:
         if found is not None and peak is not None:
             if found[2]:
                 self.requests.inside("observed", "held", "", size(found[2]), None, None, "GiB", 2**30 // 100, None, "")
-            self.requests.peaked(peak, told(line))
+            self.requests.peaked(peak)
         return peak is not None
-
-    def told_warning(self, line: bytes, at: int) -> bool:
-        """A warning of a run of ours."""
-        del at
-        message = own_attributes.words(told(line), "message")
-        if message is not None:
-            self.requests.around("warned", message)
-        return message is not None
-
-    def told_prediction(self, line: bytes, at: int) -> bool:
-        """What the twin holds after the last request of a run of ours."""
-        del at
-        values_ = told(line)
-        self.rows.add_to(self.rows.requests, "bytes_told", (PREDICTED, "close", *(own_attributes.count(values_, name) for name in READING)))
-        return True
 
     def terminated(self, line: bytes, at: int) -> bool:
         """A request was cut short."""

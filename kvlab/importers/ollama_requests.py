@@ -8,14 +8,12 @@ prefill and decode are those between the log's lines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kvlab.cache.paging import FREE_ALL
 from kvlab.cache.reuse import reason_for
-from kvlab.importers import own_attributes
-from kvlab.importers.own_attributes import Told
-from kvlab.importers.rows import READING, Rows
+from kvlab.importers.rows import Rows
 
 MOST_WAITING = 10_000
 """Rows that wait for the request they belong to; beyond that they belong to the running one."""
@@ -40,7 +38,6 @@ class _Running:
     nodes: int | None = None
     active: int | None = None
     pool: int | None = None
-    told: Told = field(default_factory=dict[str, str])
 
 
 class Requests:
@@ -67,12 +64,12 @@ class Requests:
         """How far the running request matched; None when not known."""
         return self._now.matched
 
-    def began(self, total: int, matched: int, cached: int, left: int, told: Told) -> None:
-        """A `cache hit` or `cache miss`: the next request has been matched. What a log of ours tells besides goes before what follows from the figures."""
+    def began(self, total: int, matched: int, cached: int, left: int) -> None:
+        """A `cache hit` or `cache miss`: the next request has been matched."""
         if self._now.open:
             self._end(None)
         rows = self._rows
-        rows.began(own_attributes.words(told, "label") or "", total)
+        rows.began("", total)
         self._now = _Running(open=True, tokens=total, matched=matched, cached=cached, left=left, began=rows.t)
         refused = any(kind == "warned" and values[0].startswith(FREE_ALL) for _, kind, values in self._waiting)
         self.settle(its_end=False)
@@ -82,8 +79,6 @@ class Requests:
             reason, _ = reason_for(matched, cached, total, "", gone=False)
             # which layer it was a log does not tell
             layer = None if reason == "reuse_limited_by_restore_point" else ""
-        if "reason" in told:
-            reason, layer = own_attributes.words(told, "reason"), own_attributes.words(told, "layer")
         rows.add("matched", total, matched, cached, left, reason, layer)
 
     def around(self, kind: str, *values: Any) -> None:
@@ -108,11 +103,10 @@ class Requests:
         self._now.done, self._now.prefilled = processed, rows.t
         return True
 
-    def held(self, *, stored: int, size: int | None, counted: int | None, nodes: int, told: Told) -> None:
+    def held(self, *, stored: int, size: int | None, counted: int | None, nodes: int) -> None:
         """The dump at a request's end tells tokens stored, logical bytes of the live buffers, bytes counted, and nodes."""
         self.settle()
         self._now.stored, self._now.size, self._now.counted, self._now.nodes = stored, size, counted, nodes
-        self._now.told = told
 
     def allocated(self, active: int | None, pool: int | None = None) -> None:
         """The allocator's bytes at a request's end."""
@@ -124,11 +118,11 @@ class Requests:
         self.settle()
         self._now.cancelled = self._now.open
 
-    def peaked(self, peak: int | None, told: Told) -> None:
+    def peaked(self, peak: int | None) -> None:
         """A `peak memory`: the running request has ended. Of a request that began before the log only the figure is kept."""
         self.settle()
         if self._now.open:
-            self._end(peak, told)
+            self._end(peak)
         else:
             self._read(peak)
             self._rows.add("observed", "peak", "", peak, None, None, "", None, None, "")
@@ -152,27 +146,19 @@ class Requests:
             self._waiting = []
 
     def _read(self, peak: int | None) -> None:
-        told = self._now.told
         if not self._rows.requests:
             # of a request that began before the log nothing is known but its peak
             return
-        if told:
-            self._rows.add("bytes_told", None, "close", *(own_attributes.count(told, name) for name in READING))
-        elif self._now.counted is not None or self._now.active is not None:
+        if self._now.counted is not None or self._now.active is not None:
             self._rows.add("bytes_read", "close", self._now.size, self._now.counted, self._now.pool, self._now.active, peak, self._now.nodes)
 
-    def _end(self, peak: int | None, told: Told | None = None) -> None:
+    def _end(self, peak: int | None) -> None:
         rows = self._rows
         self._read(peak)
         prefilled = self._now.prefilled if self._now.done == self._now.left - 1 else None
         prefill_s = None if prefilled is None else max(0.0, prefilled - self._now.began)
         decode_s = None if prefilled is None or peak is None else max(0.0, rows.t - prefilled)
-        if told:
-            whole = [own_attributes.count(told, name) for name in ("generated", "peak")]
-            took = [own_attributes.seconds(told, name) for name in ("prefill_s", "decode_s", "ttft_s")]
-            rows.add("request_closed", whole[0], own_attributes.words(told, "stop"), took[0], took[1], whole[1], took[2])
-        else:
-            rows.add("request_closed", self._generated(), "cancelled" if self._now.cancelled else None, prefill_s, decode_s, peak, None)
+        rows.add("request_closed", self._generated(), "cancelled" if self._now.cancelled else None, prefill_s, decode_s, peak, None)
         rows.request = 0
         self._now = _Running()
 

@@ -12,7 +12,6 @@ from kvlab.importers.dump_lines import DumpReader, Row
 from kvlab.importers.dump_nodes import Names
 from kvlab.importers.ollama_requests import Requests
 from kvlab.importers.rows import Rows
-from kvlab.importers.trie_named import TrieNamed
 from kvlab.importers.trie_seen import TrieSeen
 
 MIXED = "several runners were alive at once; records do not name theirs, so requests and tries are told apart by their figures only"
@@ -28,7 +27,7 @@ MOST_ALIVE = 64
 
 @dataclass(slots=True, eq=False)
 class _Runner:
-    trie: TrieSeen | TrieNamed
+    trie: TrieSeen
     port: int | None = None
     pid: int | None = None
     model: str = ""
@@ -70,10 +69,6 @@ class Runners:
     def dumped(self, dump: DumpReader, *, whole: bool, matched: int | None) -> None:
         """A dump of a trie has been read."""
         runner = self._whose(dump.rows)
-        kind = TrieSeen if dump.told is None else TrieNamed
-        if type(runner.trie) is not kind:
-            runner.trie.gone(self._rows)
-            runner.trie = kind(self._names)
         runner.trie.seen(dump, self._rows, whole=whole, matched=matched)
 
     def all_gone(self) -> None:

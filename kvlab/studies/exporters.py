@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvlab.errors import BadValue
-from kvlab.importers.write_ollama_log import write_ollama_log
 from kvlab.output_file import HEAD, FileKind, headed, reason, replacing, require_replaceable, unwritable
 from kvlab.recording import Recording
 from kvlab.views.chrome_trace import write_chrome_trace
@@ -23,10 +22,6 @@ class Exporter:
     about: str
     suffix: str
     write: Callable[[Recording, Path, bool], tuple[Path, ...]]
-
-
-def _ollama_log(recording: Recording, out: Path, force: bool) -> tuple[Path, ...]:  # noqa: FBT001  one shape for all
-    return (write_ollama_log(recording, out, force=force),)
 
 
 def _chrome_trace(recording: Recording, out: Path, force: bool) -> tuple[Path, ...]:  # noqa: FBT001  one shape for all
@@ -62,7 +57,6 @@ EXPORTERS: dict[str, Exporter] = {
         "a trace that chrome://tracing and Perfetto open: requests, phases, layers, bytes by owner, restores", ".trace.json", _chrome_trace
     ),
     "csv": Exporter(f"a folder with the tables {', '.join(TABLES)}, a CSV file each; byte columns are whole bytes", ".csv.d", _csv),
-    "ollama-log": Exporter("a log in the shape of Ollama's server.log at level TRACE", ".log", _ollama_log),
 }
 """Every way by its name."""
 

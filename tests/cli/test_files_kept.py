@@ -28,9 +28,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "report": ("report", "{kept}"),
     "markdown": ("report", "{kept}", "--markdown"),
     "trace": ("export", "{kept}", "--as", "chrome-trace"),
-    "log": ("export", "{kept}", "--as", "ollama-log"),
 }
-MAKE_ANEW = [name for name in COMMANDS if name != "log"]
+MAKE_ANEW = [*COMMANDS]
 RECORDS: dict[str, tuple[str, ...]] = {"twin": ("twin", "unrelated:2"), "import": ("import", "{log}"), "probe": ("probe", "--url", "http://127.0.0.1:9")}
 
 
@@ -171,7 +170,6 @@ def test_an_earlier_file_is_whole_when_the_disk_is_full(kept: Path, tmp_path: Pa
         "report.html": write_report,
         "run.kvrec.zip": lambda recording, out: recording.pack(out),
         "run.trace.json": lambda recording, out: export(recording, "chrome-trace", out),
-        "run.log": lambda recording, out: export(recording, "ollama-log", out, force=True),
         "tables": lambda recording, out: export(recording, "csv", out),
         "conformance.json": lambda _, out: table.write(table.of(()), out),
     }

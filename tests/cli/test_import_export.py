@@ -14,8 +14,6 @@ import pytest
 
 import kvlab
 from kvlab.importers import KINDS
-from kvlab.studies import bench_import
-from kvlab.studies.bench_import import Bench, Row
 from kvlab.studies.exporters import EXPORTERS
 
 Kvlab = Callable[..., Any]
@@ -99,14 +97,6 @@ def test_export_csv(kvlab_says: Kvlab, run: Path, tmp_path: Path) -> None:
     assert pl.read_csv(tmp_path / "tables" / "bytes.csv").height == recording.bytes.height
 
 
-def test_export_an_ollama_log(kvlab_says: Kvlab, run: Path, tmp_path: Path) -> None:
-    log = tmp_path / "server.log"
-    assert kvlab_says("export", run, "--as", "ollama-log", "-o", log).code == 0
-    assert kvlab_says("import", log, "--json").json["not_understood"] == {}
-    recording = kvlab.load(run)
-    assert kvlab.read_ollama_log(log).requests["cached"].to_list() == recording.requests["cached"].to_list()
-
-
 def test_export_names_its_ways(kvlab_says: Kvlab, run: Path) -> None:
     said = kvlab_says("export", run, "--as", "song")
     assert said.code == 2
@@ -117,25 +107,3 @@ def test_read_table(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("request;SIZE GB\n1;18,5\n2;19\n")
     assert kvlab.read_table(path).observed["value"].to_list() == [18_500_000_000, 19_000_000_000]
-
-
-def _seen(cpu_seconds: float, peak: int) -> Bench:
-    return Bench((Row("trace", 10**9, 5, 1, 9, cpu_seconds * 2, cpu_seconds, peak),), {"cpus": 2})
-
-
-@pytest.mark.parametrize(("cpu_seconds", "peak", "code"), [(19.0, 400 * 10**6, 0), (21.0, 400 * 10**6, 1), (19.0, 501 * 10**6, 1)])
-def test_bench_import_has_two_bars(kvlab_says: Kvlab, monkeypatch: pytest.MonkeyPatch, cpu_seconds: float, peak: int, code: int) -> None:
-    monkeypatch.setattr(bench_import, "measure", lambda *_, **__: _seen(cpu_seconds, peak))
-    said = kvlab_says("bench", "import", "--json")
-    assert said.code == code
-    assert said.json["rows"][0]["mb_s"] == pytest.approx(1000 / cpu_seconds)
-    assert ("NOT WITHIN ITS BARS" in kvlab_says("bench", "import").out) is (code == 1)
-
-
-def test_bench_import_reads_what_it_made() -> None:
-    seen = bench_import.measure(size=300_000)
-    assert [row.mix for row in seen.rows] == list(bench_import.MIXES)
-    for row in seen.rows:
-        assert row.size >= 300_000
-        assert row.requests >= 40
-        assert row.lines > row.requests

@@ -22,7 +22,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "markdown": ("report", "{kept}", "--markdown"),
     "csv": ("export", "{kept}", "--as", "csv"),
     "trace": ("export", "{kept}", "--as", "chrome-trace"),
-    "log": ("export", "{kept}", "--as", "ollama-log"),
     "pack": ("pack", "{kept}"),
     "demo": ("demo",),
     "reproduce": ("reproduce", "conformance"),

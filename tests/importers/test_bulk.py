@@ -16,8 +16,8 @@ from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.ollama_stretches import Stretch
 from kvlab.importers.read import read_into
 from kvlab.importers.rows import Rows
-from kvlab.studies.synthetic_log import MIXES, write_log
 from tests.importers.read import FIXTURES
+from tests.importers.synthetic_log import MIXES, write_log
 
 SEED = 20261130
 PIECES = [b" msg=", b"time=", b"9", b"x", b'"', b"[GIN] ", b"total=0", b"+02:00", b"Z", b"2026", b" ago", b"(active)", b"[", b"\n"]

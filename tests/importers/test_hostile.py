@@ -18,11 +18,11 @@ from kvlab.importers.inputs import Input
 from kvlab.importers.kept_events import KeptTables
 from kvlab.importers.read import kind_of, read_into
 from kvlab.importers.rows import Rows
-from kvlab.importers.write_ollama_log import ollama_log_lines
 from kvlab.recording import Recording
 from kvlab.recording.columns import conform
 from tests.importers.held import most_held
 from tests.importers.read import FIXTURES, requests, rows
+from tests.importers.write_ollama_log import ollama_log_lines
 from tests.recording.streams import manifest
 
 SEED = 20260921

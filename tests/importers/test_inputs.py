@@ -14,9 +14,9 @@ from polars.testing import assert_frame_equal
 from kvlab import packed
 from kvlab.errors import UnreadableInput
 from kvlab.importers import Imported, import_file
-from kvlab.studies.synthetic_log import write_log
 from tests.importers.held import most_held
 from tests.importers.read import FIXTURES
+from tests.importers.synthetic_log import write_log
 
 LOG = FIXTURES / "logs" / "synthetic_v0.33.0_trace_full_request.log"
 TABLE = FIXTURES / "samples" / "request_size_simple.csv"

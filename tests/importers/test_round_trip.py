@@ -1,134 +1,114 @@
-"""A run of ours, written as an Ollama log at TRACE and read back: the same tables `requests`, `nodes` and `spans`, in all their columns.
+"""A run of the twin, written as a log that has nothing but what Ollama's own have, and read back: the same tables, in the columns that such a log carries.
 
-Of `nodes` and `spans` the states after every request are compared (`after_requests`), because there a log has its dumps; their numbers are the same too.
+Compared are requests (tokens, matched, cached, left, generated, cancelled, nodes; counted, peak and active within the print's two decimals), what was evicted,
+captured and paged, and for every request's end the trie (each node's path of edges, user, active) and the bytes that each node's snapshots count,
+within the print. Not carried: labels, texts, other stops, limiting layers, `evicted` as a reason, retained bytes, what lives within one request only, and a
+lazy snapshot on a node that lacks another layer's.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import kvlab
-from kvlab.importers import import_file
-from kvlab.importers.write_ollama_log import ollama_log_lines, write_ollama_log
 from kvlab.policy import Policy
 from kvlab.recording import Recording
+from kvlab.units import binary, parse_bytes
 from kvlab.workloads import Request, Workload, resolve
-from tests.importers.after_requests import after_requests, closes
+from tests.importers.after_requests import closes
+from tests.importers.read import rows
+from tests.importers.write_ollama_log import write_ollama_log
 
-SHARED = tuple(range(1, 40))
+LAYERS = [["kv"], ["recurrent", "kv"], ["rotating", "kv", "recurrent"]]
 CANCELS = Workload(
     name="cancels",
     requests=(
         Request(tokens=tuple(range(1, 60)), max_new=4, label="a"),
-        Request(tokens=(*SHARED, *range(100, 180)), max_new=4, cancel_after=70, label='b "quoted" = 1'),
-        Request(tokens=(*SHARED, *range(100, 180)), max_new=4, label="c"),
-        Request(tokens=tuple(range(1, 30)), max_new=1, label="zwölf\nlines"),
-        Request(tokens=tuple(range(1, 29)), max_new=0, label=""),
-        Request(tokens=tuple(range(1, 60)), max_new=4, cancel_after=0, label="a"),
+        Request(tokens=(*range(1, 40), *range(100, 180)), max_new=4, cancel_after=70, label="b"),
+        Request(tokens=(*range(1, 40), *range(100, 180)), max_new=4, label="c"),
+        Request(tokens=tuple(range(1, 30)), max_new=1, label="d"),
+        Request(tokens=tuple(range(1, 29)), max_new=0, label="e"),
     ),
 )
-SHAPES: dict[str, str | list[str]] = {
-    "hybrid": "tiny-hybrid",
-    "sliding": "tiny-sliding",
-    "kv": ["kv"],
-    "all": ["rotating", "kv", "recurrent"],
-}
-POLICIES = {
-    "main": Policy(),
-    "0.33.0": Policy.ollama("0.33.0"),
-    "0.32.7": Policy.ollama("0.32.7"),
-    "0.30.8": Policy.ollama("0.30.8"),
-    "0.30.7": Policy.ollama("0.30.7"),
-    "kvlab": Policy.kvlab(),
-    "eager": Policy(snapshots="eager"),
-}
-"""Between them: lazy and eager snapshots, views, growth in place, page outs at close and at the switch, both ways to protect."""
 
 
-def compared(ours: Recording, folder: Path) -> Recording:
-    """Write, read back, compare; return what was read."""
-    imported = import_file(write_ollama_log(ours, folder / "server.log"))
-    assert imported.summary.of("not_understood") == {}
-    back = imported.recording
-    assert_frame_equal(back.requests, ours.requests)
-    for name in ("nodes", "spans"):
-        told, held = getattr(back, name), getattr(ours, name)
-        assert told.columns == held.columns
-        assert after_requests(told, closes(back)) == after_requests(held, closes(ours)), name
-    return back
+def _back(recording: Recording, folder: Path) -> Recording:
+    return kvlab.read_ollama_log(str(write_ollama_log(recording, folder / "server.log")))
 
 
-@pytest.mark.parametrize("version", POLICIES)
-@pytest.mark.parametrize("shape", SHAPES)
+Path_ = tuple[tuple[int, int], ...]
+
+
+def _trie(recording: Recording, seq: int) -> list[tuple[Path_, bool, bool]]:
+    """Every node as the edges from the root down to it."""
+    moment = recording.at(seq).nodes.to_dicts()
+    by_node = {row["node"]: row for row in moment}
+
+    def path(row: dict[str, Any]) -> Path_:
+        edges = [(row["start"], row["end"])]
+        while row["parent"] in by_node:
+            row = by_node[row["parent"]]
+            edges.append((row["start"], row["end"]))
+        return tuple(reversed(edges))
+
+    return sorted((path(row), row["user"], row["active"]) for row in moment)
+
+
+def _snapshots(recording: Recording, seq: int) -> list[tuple[int, int, int]]:
+    """By node's edge: the bytes that its snapshots count."""
+    return sorted((row["start"], row["end"], row["counted"]) for row in recording.at(seq).nodes.to_dicts() if row["node"])
+
+
+def _printed(count: int) -> int:
+    """What a size is after it was printed with two decimals of its unit."""
+    return parse_bytes(binary(count).replace(" ", ""))
+
+
+@pytest.mark.parametrize("version", ["main", "0.33.0", "0.30.8"])
+@pytest.mark.parametrize("layers", LAYERS, ids="+".join)
 @pytest.mark.parametrize("work", ["chat:6", "branches:5", "unrelated:6", "cancels"])
-def test_the_tables_come_back_whole(tmp_path: Path, work: str, shape: str, version: str) -> None:
-    twin = kvlab.twin(SHAPES[shape])
-    requests = CANCELS if work == "cancels" else resolve(work)
-    free = twin.run(requests, POLICIES[version], progress=False)
-    # so small that there are evictions, so large that something stays
-    budget = max(1, max(free.requests["counted"].to_list()) // 2)
-    compared(twin.run(requests, POLICIES[version].replace(budget_bytes=budget), progress=False), tmp_path)
+def test_the_tables_come_back(tmp_path: Path, work: str, layers: list[str], version: str) -> None:
+    policy = (Policy() if version == "main" else Policy.ollama(version)).replace(budget_bytes=150)
+    ours = kvlab.twin(layers).run(CANCELS if work == "cancels" else resolve(work), policy, progress=False)
+    back = _back(ours, tmp_path)
+    names = ("request", "tokens", "matched", "cached", "left", "generated", "nodes")
+    assert back.requests.select(names).rows() == ours.requests.select(names).rows()
+    cancelled = [(stop if stop == "cancelled" else None,) for (stop,) in ours.requests.select("stop").rows()]
+    assert back.requests.select("stop").rows() == cancelled
+    for name in ("counted", "peak", "active"):
+        assert back.requests.get_column(name).to_list() == [_printed(count) for count in ours.requests.get_column(name)]
+    limited = ours.requests.with_columns(pl.col("reason").replace({"evicted": "reused_in_full"}))
+    told = [reason if matched else "nothing_shared" for reason, matched in limited.select("reason", "matched").rows()]
+    refused = [any(message.startswith("failed to restore") for message in messages) for (messages,) in back.requests.select("warnings").rows()]
+    assert [one for one, free in zip(back.requests["reason"], refused, strict=True) if not free] == [
+        one for one, free in zip(told, refused, strict=True) if not free
+    ]
+    for kind, columns in (("evicted", ("request", "start", "end", "state")), ("captured", ("request", "end")), ("paged_in", ("request", "start", "end"))):
+        assert rows(back, kind, *columns) == rows(ours, kind, *columns)
+    for mine, theirs in zip(closes(ours), closes(back), strict=True):
+        assert _trie(back, theirs) == _trie(ours, mine)
+        assert _snapshots(back, theirs) == [(start, end, _printed(counted)) for start, end, counted in _snapshots(ours, mine)]
 
 
-def test_the_runs_above_split_merge_evict_and_cancel() -> None:
-    kinds: set[str] = set()
-    for work in ("chat:6", "branches:5", "cancels"):
-        twin = kvlab.twin(["rotating", "kv", "recurrent"])
-        run = twin.run(CANCELS if work == "cancels" else resolve(work), Policy(budget_bytes=60), progress=False)
-        kinds |= set(run.events["kind"].to_list()) | set(run.requests["stop"].to_list()) | set(run.spans["state"].to_list())
-    assert {"node_split", "node_merged", "evicted", "node_removed", "cancelled", "lazy", "owned"} <= kinds
-    views = kvlab.twin(["recurrent"]).run(resolve("chat:6"), Policy.ollama("0.30.8"), progress=False)
-    assert "view" in views.spans["state"].to_list()
+def _lives(recording: Recording, table: pl.DataFrame, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """Versions that outlive a request, with the requests at whose ends they first and last stand."""
+    seqs = closes(recording)
+    found: list[tuple[Any, ...]] = []
+    for row in table.to_dicts():
+        alive = [place for place, seq in enumerate(seqs) if row["born"] <= seq and (row["died"] is None or row["died"] > seq)]
+        if alive:
+            found.append((*(row[name] for name in names), alive[0], alive[-1]))
+    return sorted(found)
 
 
-@pytest.mark.parametrize("model", ["tiny-hybrid", "tiny-sliding"])
-def test_a_real_run_comes_back_whole(tmp_path: Path, model: str) -> None:
-    back = compared(kvlab.open(model).run(resolve("chat:3"), Policy(), progress=False), tmp_path)
-    # what the twin would hold stands beside a real run, and comes back with it
-    assert back.requests["predicted_counted"].null_count() == 0
-
-
-def test_a_warning_comes_back_in_its_own_words(tmp_path: Path) -> None:
-    run = kvlab.twin(["recurrent", "kv"]).run(CANCELS, Policy(), progress=False)
-    words = pl.when(pl.col("kind") == "captured").then(pl.lit("warned")).otherwise("kind").alias("kind")
-    message = pl.when(pl.col("kind") == "captured").then(pl.lit('said "x=1" in /here')).otherwise("message").alias("message")
-    changed = Recording(run.manifest, run.events.with_columns(words, message))
-    assert changed.requests["warnings"].list.len().sum() > 0
-    compared(changed, tmp_path)
-
-
-def test_answers_are_not_written(tmp_path: Path) -> None:
-    run = kvlab.open("tiny-hybrid").run(Workload("said", (Request(prompt="Call me Ishmael.", max_new=8),)), Policy(), store_text=True, progress=False)
-    (answer,) = run.requests["text"].to_list()
-    text = write_ollama_log(run, tmp_path / "server.log").read_text(encoding="utf-8")
-    assert answer
-    assert "Ishmael" not in text
-    assert_frame_equal(import_file(tmp_path / "server.log").recording.requests.drop("text"), run.requests.drop("text"))
-
-
-def test_our_own_attributes_stand_after_those_of_the_format() -> None:
-    """A reader that looks up the keys it knows sees the plain log: without our attributes, and our two records, each line is one of it."""
-    run = kvlab.twin(["rotating", "kv", "recurrent"]).run(CANCELS, Policy(budget_bytes=60), progress=False)
-    told = [re.sub(r' kvlab\.\w+=("([^"\\]|\\.)*"|\S+)', "", line) for line in ollama_log_lines(run) if 'msg="kvlab ' not in line]
-    assert told == list(ollama_log_lines(run, plain=True))
-    assert told != list(ollama_log_lines(run))
-
-
-def test_two_runs_in_one_log_are_two_tries(tmp_path: Path) -> None:
-    """Numbers of nodes and snapshots begin anew with the second run; in the recording of both none is used twice."""
-    runs = [kvlab.twin(["recurrent", "kv"]).run(resolve(work), Policy(), progress=False) for work in ("chat:4", "branches:4")]
-    stop = 'time=2026-09-20T14:00:00.000Z level=INFO source=client.go:1 msg="stopping mlx runner subprocess" pid=1'
-    path = tmp_path / "server.log"
-    path.write_text("\n".join([*ollama_log_lines(runs[0]), stop, *ollama_log_lines(runs[1])]) + "\n", encoding="utf-8")
-    back = import_file(path).recording
-    names = [name for name in back.nodes.columns if name not in ("node", "parent", "request", "born", "died")]
-    at_end = back.at(closes(back)[-1]).nodes.select(names)
-    assert sorted(at_end.rows()) == sorted(runs[1].at(closes(runs[1])[-1]).nodes.select(names).rows())
-    first, second = (back.at(seq) for seq in (closes(back)[3], closes(back)[-1]))
-    assert not set(first.nodes["node"]) & set(second.nodes["node"])
-    assert not set(first.spans["snapshot"]) & set(second.spans["snapshot"])
+@pytest.mark.parametrize("layers", LAYERS, ids="+".join)
+@pytest.mark.parametrize("work", ["chat:6", "branches:5", "unrelated:6"])
+def test_intervals_of_existence_come_back(tmp_path: Path, work: str, layers: list[str]) -> None:
+    ours = kvlab.twin(layers).run(resolve(work), Policy(budget_bytes=150), progress=False)
+    back = _back(ours, tmp_path)
+    names = ("start", "end", "user", "request")
+    assert _lives(back, back.nodes, names) == _lives(ours, ours.nodes, names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import kvlab
 from kvlab import shipped
 from kvlab.importers import import_file
-from kvlab.studies.store_sample_log import NAME, SHARED, TURNS, sample_lines, sample_recording
+from tests.studies.store_sample_log import NAME, SHARED, TURNS, sample_lines, sample_recording
 
 
 def test_it_is_what_the_study_makes() -> None:

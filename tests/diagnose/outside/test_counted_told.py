@@ -9,12 +9,12 @@ import pytest
 import kvlab
 from kvlab.events import BytesRead, Event, RequestBegan, RequestClosed
 from kvlab.importers import import_file
-from kvlab.importers.write_ollama_log import write_ollama_log
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.units import GIB, MIB
 from kvlab.workloads import case
 from tests.diagnose.outside.seen import recording_of
+from tests.importers.write_ollama_log import write_ollama_log
 
 TESTS = Path(__file__).parents[2]
 

@@ -1,11 +1,10 @@
-"""A trie as events tell it, kept up to now, and printed in the way of Ollama's dumps. No recursion: a conversation's trie is as deep as it has turns."""
+"""A trie as events give it, kept up to now, and printed in the way of Ollama's dumps. No recursion: a conversation's trie is as deep as it has turns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from kvlab.importers.own_attributes import ToldNode, ToldSnapshot
 from kvlab.recording.fold_nodes import ROOT, NodeFold
 from kvlab.recording.fold_spans import SpanFold, SpanVersion
 from kvlab.units import binary
@@ -15,7 +14,7 @@ Row = dict[str, Any]
 _TAKEN = ("group", "layer", "start", "end", "state", "counted", "retained", "call_site")
 
 
-class TrieTold:
+class TrieNow:
     """The nodes and snapshots that are alive after the events so far.
 
     Args:
@@ -71,23 +70,18 @@ class TrieTold:
         frontier = self._fold.alive.get(self._frontier)
         return (frontier.end or 0) if frontier else 0
 
-    def lines(self) -> Iterator[tuple[str, ToldNode]]:
-        """Yield the messages of a dump, and what a log of ours tells of each node besides."""
+    def lines(self) -> Iterator[str]:
+        """Yield the messages of a dump."""
         below: dict[int, list[int]] = {}
         for version in self._fold.alive.values():
             if version.node != ROOT and version.parent is not None:
                 below.setdefault(version.parent, []).append(version.node)
         sums, active = self._sums(), self._active()
-        held: dict[int, list[ToldSnapshot]] = {}
-        for span in self._spans.alive.values():
-            if span.node is not None:
-                told = ToldSnapshot(span.snapshot, span.group, span.layer, span.start, span.end, span.state, span.counted, span.retained, span.call_site)
-                held.setdefault(span.node, []).append(told)
-        yield f"cache trie: {self._label(ROOT, sums, active)}", ToldNode(ROOT, tuple(held.get(ROOT, ())))
+        yield f"cache trie: {self._label(ROOT, sums, active)}"
         waiting = [(node, "", place == 0) for place, node in enumerate(reversed(below.get(ROOT, ())))]
         while waiting:
             node, indent, is_last = waiting.pop()
-            yield f"  {indent}{'`-- ' if is_last else '|-- '}{self._label(node, sums, active)}", ToldNode(node, tuple(held.get(node, ())))
+            yield f"  {indent}{'`-- ' if is_last else '|-- '}{self._label(node, sums, active)}"
             deeper = indent + ("    " if is_last else "|   ")
             waiting += [(child, deeper, place == 0) for place, child in enumerate(reversed(below.get(node, ())))]
 

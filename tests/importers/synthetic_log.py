@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from kvlab.importers.write_ollama_log import ollama_log_lines
 from kvlab.lab import open_twin
 from kvlab.policy import Policy
 from kvlab.workloads import resolve
+from tests.importers.write_ollama_log import ollama_log_lines
 
 MIXES = ("info", "dumps", "trace")
 
@@ -61,7 +61,7 @@ def _block(mix: str) -> Iterator[str]:
     """Yield one runner's life, from its start to its stop, without moments."""
     recording = open_twin(["recurrent", "kv"]).run(resolve(WORKLOAD), Policy(budget_bytes=300), progress=False)
     wanted = ("INFO", "WARN") if mix == "info" else ("INFO", "WARN", "DEBUG", "TRACE")
-    for line in ollama_log_lines(recording, plain=True):
+    for line in ollama_log_lines(recording):
         told = _LEVEL.search(line)
         if told is None or told[1] not in wanted:
             continue

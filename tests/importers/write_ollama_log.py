@@ -1,10 +1,8 @@
-"""A recording of ours as a log in the shape of Ollama's at level TRACE: for tools that read such logs, and to hold the importer against known runs.
+"""A recording of ours as a log in the shape of Ollama's at level TRACE, to hold the importer against runs whose tables are known.
 
 What Ollama's format carries: of a request tokens, matched, cached, left, generated, that it was cancelled, its peak, bytes counted, nodes and active bytes;
-captures, evictions, page ins and page outs; the trie and the sum of each node's snapshots as they stand at every request's end. Sizes have two decimals of
-their binary unit, times three of a second. What it has no word for stands in attributes of our own (`own_attributes`), which readers of such logs skip:
-with them the tables `requests`, `nodes` and `spans` come back whole, as they stand at every request's end. Not carried are answers (`text`): a
-server's log holds none. What lives and dies within one request leaves no trace in the dumps.
+captures, evictions, page ins and page outs; the trie and the sum of each node's snapshots at every request's end. Sizes have two decimals of their binary
+unit, times three of a second. What exists within one request only leaves no trace in the dumps.
 """
 
 from __future__ import annotations
@@ -16,14 +14,11 @@ from typing import Any
 
 from kvlab.cache.paging import FREE_ALL
 from kvlab.importers.ollama_names import printed
-from kvlab.importers.own_attributes import PREDICTION, WARNING, attributes, node_attributes
-from kvlab.importers.rows import READING
-from kvlab.importers.trie_told import TrieTold
-from kvlab.output_file import FileKind, replacing
+from kvlab.output_file import FileKind
 from kvlab.recording import Recording
-from kvlab.recording.fold_requests import SECONDS
 from kvlab.recording.readings import PREDICTED
 from kvlab.units import binary
+from tests.importers.trie_now import TrieNow
 
 PORT = 60000
 """The port that the runner is said to listen on: runs of ours have none."""
@@ -35,22 +30,15 @@ LOG = FileKind("a log for other programs", lambda _: False)
 """A server's own log looks the same, so none is known to be ours."""
 
 
-def write_ollama_log(recording: Recording, path: str | Path, *, plain: bool = False, force: bool = False) -> Path:
-    """Write a recording as a log; return its absolute path. A `plain` one has nothing but what Ollama's own have.
-
-    Raises:
-        BadValue: a file is there, and it is not forced.
-        UnreadableInput: the file cannot be written; then what is there is as it was.
-    """
-    out = Path(path).expanduser().absolute()
-    with replacing(out, LOG, force=force) as file:
-        file.writelines(f"{line}\n".encode() for line in ollama_log_lines(recording, plain=plain))
-    return out
+def write_ollama_log(recording: Recording, path: Path) -> Path:
+    """Write a recording as a log; return where."""
+    path.write_text("".join(line + "\n" for line in ollama_log_lines(recording)), encoding="utf-8", newline="\n")
+    return path
 
 
-def ollama_log_lines(recording: Recording, *, plain: bool = False) -> Iterator[str]:
-    """Yield the lines of a recording as a log; those of a `plain` one have nothing but what Ollama's own have."""
-    writer = _Writer(recording, plain=plain)
+def ollama_log_lines(recording: Recording) -> Iterator[str]:
+    """Yield the lines of a recording as a log."""
+    writer = _Writer(recording)
     yield writer.line(0.0, "INFO", "client.go", "starting mlx runner subprocess", f"model={printed(recording.manifest.model or 'unknown')} port={PORT}")
     yield writer.line(0.0, "INFO", "client.go", "mlx runner is ready", f"port={PORT}")
     for row in recording.events.iter_rows(named=True):
@@ -60,22 +48,17 @@ def ollama_log_lines(recording: Recording, *, plain: bool = False) -> Iterator[s
 class _Writer:
     """Turns events into lines, one after another."""
 
-    def __init__(self, recording: Recording, *, plain: bool) -> None:
-        self._plain = plain
+    def __init__(self, recording: Recording) -> None:
         try:
             self._base = datetime.fromisoformat(recording.manifest.created)
         except ValueError:
             self._base = datetime(2000, 1, 1, tzinfo=UTC)
         groups: list[dict[str, Any]] = recording.manifest.shape.get("groups", [])
-        self._trie = TrieTold(sum(group["kind"] != "stateless" for group in groups))
-        # of a run without seconds none are told: a reader would take them for a model's
-        self._seconds = SECONDS if recording.has_seconds else ()
+        self._trie = TrieNow(sum(group["kind"] != "stateless" for group in groups))
         self._cached = self._left = 0
-        self._began: Row = {}
         self._closing: Row = {}
         self._lines: dict[str, Callable[[Row], Iterator[str]]] = {
             "loaded": self._loaded,
-            "request_began": self._request_began,
             "matched": self._matched,
             "chunk_ran": self._chunk,
             "bytes_read": self._bytes,
@@ -93,33 +76,25 @@ class _Writer:
         lines = self._lines.get(row["kind"])
         if lines is not None and row["source"] != PREDICTED:
             yield from lines(row)
-        elif row["kind"] == "bytes_read" and not self._plain:
-            yield self.line(row["t"], "TRACE", "prefix_cache.go", PREDICTION, "", _reading(row))
 
-    def line(self, t: float, level: str, source: str, message: str, figures: str = "", told: Row | None = None) -> str:
-        """Return one record: with figures in Ollama's way, and unless the log is plain with what is told in ours."""
+    def line(self, t: float, level: str, source: str, message: str, figures: str = "") -> str:
+        """Return one record, with figures in Ollama's way."""
         try:
             moment = self._base + timedelta(seconds=t)
         except (OverflowError, ValueError):
             moment = self._base
-        ours = "" if self._plain or not told else attributes(told)
         stamp = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return f"time={stamp} level={level} source={source}:1 msg={printed(message)}{' ' if figures else ''}{figures}{ours}"
+        return f"time={stamp} level={level} source={source}:1 msg={printed(message)}{' ' if figures else ''}{figures}"
 
     def _loaded(self, row: Row) -> Iterator[str]:
         yield self.line(
             row["t"], "DEBUG", "runner.go", "Configured MLX wired memory", f'active="{_size(row["weights"])}" limit="{_size(row["weights"])}" previous="0 B"'
         )
 
-    def _request_began(self, row: Row) -> Iterator[str]:
-        self._began = row
-        yield from ()
-
     def _matched(self, row: Row) -> Iterator[str]:
         self._cached, self._left = row["cached"] or 0, row["left"] or 0
         figures = " ".join(f"{name}={row[column]}" for name, column in (("total", "tokens"), ("matched", "matched"), ("cached", "cached"), ("left", "left")))
-        told = {"label": self._began.get("label"), "reason": row["reason"], "layer": row["layer"]}
-        yield self.line(row["t"], "INFO", "prefix_cache.go", "cache hit" if self._cached else "cache miss", figures, told)
+        yield self.line(row["t"], "INFO", "prefix_cache.go", "cache hit" if self._cached else "cache miss", figures)
 
     def _chunk(self, row: Row) -> Iterator[str]:
         if row["end"] is not None:
@@ -146,9 +121,7 @@ class _Writer:
 
     def _warned(self, row: Row) -> Iterator[str]:
         if str(row["message"]).startswith(FREE_ALL):
-            yield self.line(row["t"], "WARN", "prefix_cache.go", FREE_ALL, "offset=0", {"message": row["message"]})
-        elif not self._plain:
-            yield self.line(row["t"], "WARN", "prefix_cache.go", WARNING, "", {"message": row["message"]})
+            yield self.line(row["t"], "WARN", "prefix_cache.go", FREE_ALL, "offset=0")
 
     def _closed(self, row: Row) -> Iterator[str]:
         if row["stop"] == "cancelled":
@@ -158,17 +131,10 @@ class _Writer:
             yield self.line(row["t"], "TRACE", "array.go", f"tensors total: 0, size: {_size(read['active'])}, active: {_size(read['active'])}")
             sizes = f"active_size: {_size(read['live_logical'])}, paged_out: {_size(self._trie.counted)}"
             trie = f"trie: nodes={self._trie.nodes}, snapshots={self._trie.complete}"
-            yield self.line(row["t"], "TRACE", "prefix_cache.go", f"prefix cache active_tokens: {self._trie.offset}, {sizes}, {trie}", "", _reading(read))
-            for label, node in self._trie.lines():
-                line = self.line(row["t"], "TRACE", "prefix_cache.go", label)
-                yield line if self._plain else line + node_attributes(node)
-        told = {name: row[name] for name in ("generated", "stop", *self._seconds, "peak")}
-        yield self.line(row["t"], "INFO", "pipeline.go", "peak memory", f'size="{_size(row["peak"])}"', told)
-        self._began = {}
-
-
-def _reading(row: Row) -> Row:
-    return {name: row[name] for name in READING}
+            yield self.line(row["t"], "TRACE", "prefix_cache.go", f"prefix cache active_tokens: {self._trie.offset}, {sizes}, {trie}")
+            for label in self._trie.lines():
+                yield self.line(row["t"], "TRACE", "prefix_cache.go", label)
+        yield self.line(row["t"], "INFO", "pipeline.go", "peak memory", f'size="{_size(row["peak"])}"')
 
 
 def _size(count: int | None) -> str:

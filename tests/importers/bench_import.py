@@ -1,4 +1,4 @@
-"""The importer's price: MB/s on one core and the most bytes its process holds, on logs of a gigabyte that are made for it.
+"""What importing costs, `python -m tests.importers.bench_import`: MB/s on one core and the most bytes its process holds, on logs of a gigabyte made for it.
 
 Each log is read by a process of its own, as `kvlab import LOG -o R` does it, so that its peak is the importer's and nothing else's.
 """
@@ -16,9 +16,9 @@ from typing import Any
 from kvlab.errors import NotAvailable
 from kvlab.recording import computer
 from kvlab.studies.bench_words import Say, machine_words, require_rounds, unsaid
-from kvlab.studies.synthetic_log import MIXES, write_log
 from kvlab.units import binary
 from kvlab.views import text_table
+from tests.importers.synthetic_log import MIXES, write_log
 
 SIZE = 10**9
 """Bytes of each log."""
@@ -158,3 +158,9 @@ def _read(log: Path, out: Path) -> dict[str, Any]:
     if done.returncode:
         raise NotAvailable(what="the log that was made could not be read", why=done.stderr.strip()[-300:], hint="make room for 2 GB of temporary files")
     return dict(json.loads(done.stdout))
+
+
+if __name__ == "__main__":
+    found = measure(say=print)
+    print(as_text(found))
+    sys.exit(not found.passed)

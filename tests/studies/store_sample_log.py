@@ -1,6 +1,6 @@
 """Make the sample log that comes with kvlab: a server that grew over one afternoon, as its log at TRACE tells it.
 
-    python -m kvlab.studies.store_sample_log
+    python -m tests.studies.store_sample_log
 
 A document of 9,000 tokens is read, asked about by a second client whose prompt begins the same way, and then in one long conversation. It is a run of
 the twin of gemma4-31b under the rules of Ollama 0.33.0, written as such a server's log with made-up speeds; no server and no user is in it.
@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 import polars as pl
 
 from kvlab import shipped
-from kvlab.importers.write_ollama_log import ollama_log_lines
 from kvlab.lab.shapes import open_twin
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.streams import Fresh
+from tests.importers.write_ollama_log import ollama_log_lines
 
 NAME = "samples/ollama_grew.log"
 SHAPE, MODEL, VERSION = "gemma4-31b", "gemma4:31b-mlx", "0.33.0"
@@ -58,7 +58,7 @@ def sample_lines() -> list[str]:
     made = dataclasses.replace(run.manifest, model=MODEL, created=BEGAN.isoformat(timespec="milliseconds"))
     run = Recording(made, run.events.with_columns(took.cum_sum().alias("t")))
     stamp = BEGAN.isoformat(timespec="milliseconds")
-    return [f'time={stamp} level=INFO source=routes.go:1900 msg="Listening on 127.0.0.1:11434 (version {VERSION})"', *ollama_log_lines(run, plain=True)]
+    return [f'time={stamp} level=INFO source=routes.go:1900 msg="Listening on 127.0.0.1:11434 (version {VERSION})"', *ollama_log_lines(run)]
 
 
 def main() -> int:
