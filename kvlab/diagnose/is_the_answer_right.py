@@ -84,11 +84,14 @@ def _of_answers(facts: Facts, answers: Answers) -> Finding:
 
 def _wrong_by_setting(facts: Facts) -> Finding | None:
     """Return the answer of a table that counts wrong answers by version and context; None without one."""
-    rows = facts.observed.filter(pl.col("gauge").is_in(["wrong", "calls", "num_ctx", "version"]) & (pl.col("request") > 0))
-    table: dict[int, dict[str, float | str]] = {}
-    for request, gauge, number, words in rows.select("request", "gauge", "number", "words").iter_rows():
-        table.setdefault(request, {})[gauge] = words if number is None else number
-    counted = [row for row in table.values() if isinstance(row.get("wrong"), float)]
+    rows = facts.observed.filter(pl.col("gauge").is_in(["wrong", "calls", "num_ctx", "version"]))
+    table: list[dict[str, float | str]] = [{}]
+    for gauge, number, words in rows.select("gauge", "number", "words").iter_rows():
+        # a gauge that comes again begins the next row
+        if gauge in table[-1]:
+            table.append({})
+        table[-1][gauge] = words if number is None else number
+    counted = [row for row in table if isinstance(row.get("wrong"), float)]
     if not counted:
         return None
     bad = [row for row in counted if row["wrong"]]

@@ -30,7 +30,10 @@ class Gap:
 
 
 _PROBE = ("kvlab probe --watch 60", ("probe",))
-_LOG = ("the server's log at INFO", ("ollama-log",))
+LOGS = ("ollama-log", "mlx-lm-log", "llama-server", "lm-studio", "omlx", "rapid-mlx", "mlx-openai-server", "mlx-swift", "mtplx", "http")
+"""Sources that are a server's log."""
+
+_LOG = ("the server's log at INFO", LOGS)
 
 
 def _no_requests_with(*columns: str) -> Callable[[Facts], bool]:
@@ -50,9 +53,9 @@ GAPS: dict[str, Gap] = {
     ),
     "loaded_model": Gap("No model is listed.", (("a loaded model: kvlab probe", ()),), lambda facts: facts.none_listed),
     "owners": Gap(
-        "Fewer than two figures of different owners were read.",
+        "No figure of an owner of bytes was read.",
         (("/api/ps and the process's footprint together (kvlab probe --watch 60)", ("probe",)), ("on a Mac footprint PID", ("phys_footprint",))),
-        lambda facts: len(facts.parts.bytes) < 2,
+        lambda facts: not facts.parts.bytes,
     ),
     "footprint": Gap(
         "The process's footprint was not recorded.",
@@ -66,7 +69,7 @@ GAPS: dict[str, Gap] = {
     ),
     "matches": Gap(
         "The requests' matches with the cache were not recorded.",
-        (("the server's log at INFO, which has total, matched and cached", ("ollama-log",)),),
+        (("the server's log at INFO, which has total, matched and cached", LOGS),),
         lambda facts: facts.requests.select((pl.col("matched").is_not_null() & pl.col("cached").is_not_null()).sum()).item() < 2,
     ),
     "seconds": Gap(

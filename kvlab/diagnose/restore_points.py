@@ -105,8 +105,11 @@ def _better(matched: int, cached: int, earlier: Sequence[dict[str, Any]], policy
 
 
 def _layers(row: dict[str, Any], shape: Shape | None) -> str:
-    if row["limiting_layer"]:
-        return str(row["limiting_layer"])
+    return str(row["limiting_layer"]) if row["limiting_layer"] else restored_only_at_points(shape)
+
+
+def restored_only_at_points(shape: Shape | None) -> str:
+    """Return the kinds of layer that can be restored only at a point, joined by ` or `; those of any model where the shape is not known."""
     kinds = sorted(WHOLE_STATE) if shape is None else [group.kind for group in shape.groups if group.kind in WHOLE_STATE]
     return " or ".join(dict.fromkeys(kinds))
 

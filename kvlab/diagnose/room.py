@@ -16,10 +16,13 @@ from kvlab.diagnose.peak_transients import prefill_transient
 from kvlab.importers.figures import read_figure
 from kvlab.recording.facts import Facts
 from kvlab.recording.facts.facts import MOST_CONTEXT
-from kvlab.units import GIB
+from kvlab.units import GB, GIB
 
 KEPT_FREE = GIB // 4
 """A proposed budget is a whole number of these, so that a figure that is a little off does not pass the machine."""
+
+SWAPPED = GB
+"""Swap in use from which on a machine has no bytes to give away."""
 
 _REFUSED = re.compile(r"model requires (?:more system memory \()?([\d.]+ [KMGT]?i?B)\)? (?:but only|than is available \()\s?([\d.]+ [KMGT]?i?B)")
 
@@ -54,6 +57,7 @@ class Room:
         available: What it has left; where nobody read it, at most so much: all of it less what is held.
         was_read: Whether `available` was read.
         peak: The highest recorded peak.
+        swap: Swap in use.
     """
 
     held: int | None
@@ -68,6 +72,17 @@ class Room:
     available: int | None
     was_read: bool
     peak: Peak | None
+    swap: int | None
+
+    @property
+    def lasting(self) -> int:
+        """What may still come and stay: the budget's rest and live buffers."""
+        return self.budget_left + (self.live_left or 0)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether that is more than the machine has available, or more is swapped out than it has; False where it is not known."""
+        return self.available is not None and (self.lasting > self.available or (self.swap or 0) > max(SWAPPED, self.available))
 
     @property
     def full(self) -> int | None:
@@ -111,7 +126,8 @@ def room(facts: Facts) -> Room:
         held=now,
         base=base,
         budget=facts.budget.value,
-        budget_left=max(0, facts.budget.value - counted),
+        # nothing shows a cache: a budget is then nobody's
+        budget_left=0 if facts.budget.how == "unknown" else max(0, facts.budget.value - counted),
         budget_was_read=budget_was_read,
         live_left=live_left,
         transient=transient,
@@ -120,6 +136,7 @@ def room(facts: Facts) -> Room:
         available=available,
         was_read=machine.available is not None,
         peak=peak,
+        swap=machine.swap_used,
     )
 
 
@@ -137,8 +154,10 @@ def _weights_of_shape(facts: Facts) -> int | None:
     shape, first = facts.shape.value, facts.first_size
     if shape is None or not shape.weights_bytes:
         return None
+    # a print in whole GB may be up to one below
+    least = shape.weights_bytes - GB
     most = shape.weights_bytes + facts.budget.value + shape.bytes_per_token * (facts.context or shape.context)
-    return shape.weights_bytes if first is None or shape.weights_bytes <= first <= most else None
+    return shape.weights_bytes if first is None or least <= first <= most else None
 
 
 def highest_peak(facts: Facts) -> Peak | None:

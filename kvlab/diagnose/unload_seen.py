@@ -63,6 +63,8 @@ def unload_seen(samples: Sequence[Sample], *, timed: bool = True) -> UnloadSeen 
     alive = before.pids & with_processes.pids if not timed else before.pids & end.pids
     if not timed and not before.pids:
         earlier = next((one.pids for one in reversed(samples[: places[-1]]) if one.pids), frozenset[int]())
+        # a process that was started with a model holds it, also when it was first seen after the unload
+        earlier = earlier or (with_processes.pids if with_processes.named else frozenset[int]())
         before_pids, alive = earlier, earlier & with_processes.pids
     else:
         before_pids = before.pids

@@ -217,7 +217,10 @@ def _restarted(facts: Facts) -> Finding | None:
     # a probe watched what it sent
     if not moments.height or facts.source == "probe":
         return None
-    first, last = int(moments["seq"].min() or 0), int(moments["seq"].max() or 0)  # pyright: ignore[reportArgumentType]
+    first, last = int(moments.item(0, "seq")), int(moments.item(-1, "seq"))
+    listed = facts.of_kind("listed").filter(pl.col("seq") > last)
+    if listed.height and listed.item(-1, "count"):
+        return _still_listed(facts, listed, float(moments.item(-1, "t")))
     for gauge in ACROSS:
         rows = facts.figures(gauge)
         before, after = rows.filter(pl.col("seq") < first), rows.filter(pl.col("seq") > last)
@@ -236,6 +239,16 @@ def _restarted(facts: Facts) -> Finding | None:
     words = f"An unload was sent, and nothing was read after it.{accepted}{before_words} Check the list and the old process: kvlab probe --watch 15."
     row = {"state": moments.item(-1, "state"), "message": moments.item(-1, "message")}
     return _finding("not_settled", words, {"is_forecast": "no", "held_before_bytes": held}, "low", Evidence("events", (row,)))
+
+
+def _still_listed(facts: Facts, listed: pl.DataFrame, sent: float) -> Finding:
+    """Return the answer where a model is listed after an unload was sent."""
+    held, waited = facts.parts.held, float(facts.recording.events.item(-1, "t")) - sent
+    late = f" {waited:.0f} s later" if waited > 0 else ""
+    numbers: dict[str, Number] = {"is_forecast": "no", "waited_s": round(waited, 1), "held_before_bytes": held}
+    back = f" {binary(held)} come back when it ends." if held is not None else ""
+    words = f"An unload was sent, and {listed.item(-1, 'model')} is still listed{late}.{_stopping(facts)}{back}"
+    return _finding("still_loaded", words, numbers, "medium", Evidence("events", tuple(listed.select("t", "model", "label").tail(2).to_dicts())))
 
 
 def _settling(facts: Facts) -> Finding | None:
@@ -332,7 +345,7 @@ def _kv_words(facts: Facts, back: int) -> str:
     shape, context, reserved = facts.shape.value, facts.context, facts.last.get("kv_cache")
     live = facts.parts.get("live") if reserved is not None else shape.bytes_per_token * context if shape is not None and context and not facts.inside else None
     if not live or live > back:
-        return ""
+        return f" It was loaded for a context of {context:,} tokens, which is part of that size (--shape says how much)." if context and shape is None else ""
     at = f" of {context:,} tokens" if context else ""
     return f" {binary(live)} of it ({live / back:.0%}".replace("%", " %") + f") are keys and values for a context{at}: half the context takes half of that."
 

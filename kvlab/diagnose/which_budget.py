@@ -12,7 +12,7 @@ import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
 from kvlab.diagnose.missing import unanswered
-from kvlab.diagnose.room import Room, room
+from kvlab.diagnose.room import SWAPPED, Room, room
 from kvlab.recording.extremes import largest
 from kvlab.recording.facts import Facts
 from kvlab.units import GB, binary
@@ -40,7 +40,7 @@ def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one 
         "machine_bytes": found.total,
         "held_bytes": found.held,
         "available_bytes": found.available,
-        "swap_used_bytes": facts.machine.swap_used,
+        "swap_used_bytes": found.swap,
         "evictions": evictions,
         "lost_to_eviction_tokens_at_most": lost,
         "cached_tokens": cached,
@@ -56,8 +56,7 @@ def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one 
         words = f"One entry takes {binary(entry)}, more than the whole budget of {binary(found.budget)}: nothing is ever kept. {_proposal(found, least=entry)}"
         return answer("thrash", words.strip(), "medium")
     past = found.full is not None and found.total is not None and found.full >= found.total
-    short = found.available is not None and found.held is not None and found.budget_left > found.available
-    if past or short or swap_grew > GROWN_OVER:
+    if past or (found.is_short and found.held is not None) or swap_grew > GROWN_OVER:
         sure: Confidence = "medium" if past or (found.total is not None and found.budget_was_read) else "low"
         return answer("budget_larger_than_machine", _large(found, swap_grew), sure)
     if lost > cached and evictions:
@@ -121,6 +120,7 @@ def _large(found: Room, swap_grew: int) -> str:
     if not found.budget_was_read:
         come = f"up to {binary(found.budget_left)} of the budget may still come (how full it is was not read)"
     parts += [f"{binary(found.available)} are available, {come}"] if found.available is not None else []
+    parts += [f"{binary(found.swap or 0)} are swapped out"] if (found.swap or 0) > SWAPPED else []
     parts += [f"swap grew by {binary(swap_grew)} meanwhile"] if swap_grew > GROWN_OVER else []
     words = "; ".join(parts)
     fixed = "Where the budget is fixed (Ollama's 8 GiB has no setting), a smaller model or unloading between jobs remains."

@@ -51,7 +51,7 @@ def who_holds_it(facts: Facts) -> Finding:
     freed = _hot_cache_freed(facts)
     if freed is not None:
         return freed
-    if len(facts.parts.bytes) < 2:
+    if not facts.parts.bytes:
         return unanswered(QUESTION, "owners", facts)
     return _outside(facts)
 

@@ -15,13 +15,14 @@ a branch that is gone, so of the tokens it left any number may have been there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, number_words
-from kvlab.diagnose.missing import unanswered
-from kvlab.diagnose.restore_points import restore_point, words
+from kvlab.diagnose.missing import LOGS, unanswered
+from kvlab.diagnose.restore_points import restore_point, restored_only_at_points, words
 from kvlab.recording.facts import Facts
 
 QUESTION = "why_not_reused"
@@ -36,6 +37,11 @@ FREE_ALL = "freeing all caches"
 
 MOST_ROWS = 12
 """Rows of evidence at most."""
+
+OTHER_CACHES = ("prompt_cache", "cache_entry", "similarity")
+"""Gauges of a cache that is no trie."""
+
+OTHER_LOGS = tuple(source for source in LOGS if source != "ollama-log")
 
 MOST_EARLIER = 1000
 """Earlier requests among which the one is looked for that put a restore point there."""
@@ -107,6 +113,9 @@ def _reason() -> pl.Expr:
 
 def _without_matches(facts: Facts, matched: int) -> Finding:
     """Return the answer where requests' matches were not recorded: by a server's own count of hits, where it has one."""
+    refused = facts.numbers_of("trim_refused")
+    if refused:
+        return _refused_rewind(facts, refused)
     hits, misses = (facts.observed.filter(gauge=gauge)["number"].drop_nulls() for gauge in ("cache_hits", "cache_misses"))
     if len(hits) and len(misses) and not hits[-1] and misses[-1]:
         numbers: dict[str, Number] = {"cache_hits": 0, "cache_misses": int(misses[-1])}
@@ -120,6 +129,18 @@ def _without_matches(facts: Facts, matched: int) -> Finding:
         )
     lacks = "One request was matched; the first one has nothing to reuse." if matched else ""
     return unanswered(QUESTION, "matches", facts, lacks)
+
+
+def _refused_rewind(facts: Facts, refused: list[float]) -> Finding:
+    """Return the answer of a server that could not rewind its cache and cleared it."""
+    verdict, layers = "reuse_limited_by_restore_point", restored_only_at_points(facts.shape.value)
+    numbers: dict[str, Number] = {"rewinds_refused": len(refused), "refused_rewind_tokens": int(refused[-1]), "limiting_layer": layers}
+    summary = (
+        f"A rewind of {refused[-1]:.0f} tokens was refused and the whole cache cleared, so everything is evaluated again: layers of kind {layers} cannot be "
+        "rewound past what they still hold."
+    )
+    evidence = Evidence("observed", tuple({"trim_refused": tokens} for tokens in refused[:MOST_ROWS]))
+    return Finding(QUESTION, verdict, summary, numbers, "medium", (evidence,), _REFUTED_BY[verdict])
 
 
 def _restore_point(facts: Facts, rows: pl.DataFrame, worst: dict[str, Any], numbers: dict[str, Number]) -> str:
@@ -139,7 +160,13 @@ def _restore_point(facts: Facts, rows: pl.DataFrame, worst: dict[str, Any], numb
     if point.refused_at is not None:
         numbers["refused_at_tokens"] = point.refused_at
     whose = "" if worst.get("limiting_layer") else f" Layers of kind {point.layers} can be restored only at such a point." if point.layers else ""
-    return f" {words(point, policy)}{whose}"
+    # another server's cache has no grid of ours, and what its points are was not recorded
+    theirs = policy.store == "trie" and (facts.source in OTHER_LOGS or any(gauge in facts.gauges for gauge in OTHER_CACHES))
+    longer = [int(tokens) - int(worst["matched"]) for tokens in facts.numbers_of("entry_tokens") if tokens > worst["matched"]]
+    if theirs and longer:
+        numbers["refused_rewind_tokens"] = min(longer)
+        return f" {words(replace(point, rewind=min(longer)), policy)}"
+    return whose if theirs else f" {words(point, policy)}{whose}"
 
 
 def _how_many(count: int, numbers: dict[str, Number]) -> str:

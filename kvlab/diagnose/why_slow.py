@@ -43,7 +43,7 @@ FELL = 0.7
 OUT = ("swapped", "process_swap")
 """Gauges of a process's bytes that are swapped out."""
 
-_NOTED = re.compile(r"\bswap(?:ping|ped)?(?: already| is)? (?:active|in use)|\bswapping\b", re.IGNORECASE)
+_NOTED = re.compile(r"\bswap(?:ping|ped)?(?: already| is)? (?:active|in use)|\bheavy swap\b|\bswapping\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ def why_slow(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one of t
     if swap.holds_process:
         whole = swap.of_process + swap.resident
         return found("swap", f"{binary(swap.of_process)} of the process's {binary(whole)} are swapped out: what it reads of them comes from the disk.")
+    noted = _noted(facts)
+    if noted and swap.fell:
+        return found("swap", f"Replies fell from {swap.first:.4g} to {swap.last:.4g} tokens/s.{noted} How much was swapped was not recorded.")
     if total < LEAST_S:
-        lacks = f"{total:.1f} s of prefill and reply were recorded, which is nothing to explain.{_noted(facts)}" if total else ""
-        return unanswered(
-            QUESTION, "seconds" if not total else "another_time", facts, lacks or f"Seconds of prefill and reply were not recorded.{_noted(facts)}"
-        )
+        return unanswered(QUESTION, "another_time" if total else "seconds", facts, _little_words(facts, total) + noted)
     waits = waited >= MUCH * total
     if not waits and again >= MUCH * total:
         words = f"{again:.1f} of {total:.1f} s went into {numbers['evaluated_again_tokens']} tokens that had matched and were evaluated again"
@@ -125,6 +125,14 @@ def _swap_words(facts: Facts, swap: _Swap) -> str:
     speed = f" Replies fell from {swap.first:.4g} to {swap.last:.4g} tokens/s with it." if swap.fell else ""
     system = f" {facts.machine.words()}" if swap.free_share is not None else ""
     return f"Swap grew by {binary(swap.grew)}{out}: {whose} no longer fits.{speed}{system}" + ("" if swap.fell else " No speeds were recorded with it.")
+
+
+def _little_words(facts: Facts, total: float) -> str:
+    if total:
+        return f"{total:.1f} s of prefill and reply were recorded, which is nothing to explain."
+    if facts.served_s:
+        return f"The server's calls took {facts.served_s:.1f} s in all; what of that was prefill and what reply was not recorded."
+    return "Seconds of prefill and reply were not recorded."
 
 
 def _decode_words(rows: pl.DataFrame, decode: float, total: float) -> str:
@@ -163,7 +171,8 @@ def _seconds(facts: Facts) -> pl.DataFrame:
 
 def _noted(facts: Facts) -> str:
     """Return what somebody wrote of swap with a request's figures."""
-    noted = next(((request, found[0]) for request, message in facts.warnings if (found := _NOTED.search(message))), None)
+    labels: list[tuple[int, str]] = list(facts.requests.select("request", "label").drop_nulls().iter_rows())
+    noted = next(((request, found[0]) for request, message in (*facts.warnings, *labels) if (found := _NOTED.search(message))), None)
     return f" Request {noted[0]} has the remark: {noted[1]}." if noted else ""
 
 

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
 from kvlab.diagnose.missing import unanswered
-from kvlab.diagnose.room import Peak, Room, highest_peak, refused, room
+from kvlab.diagnose.room import SWAPPED, Peak, Room, highest_peak, refused, room
 from kvlab.recording.facts import Facts
-from kvlab.units import GB, binary
+from kvlab.units import binary
 
 QUESTION = "will_it_fit"
-
-SWAPPED = GB
-"""Swap in use from which on a machine has no bytes to give away."""
 
 MOSTLY = 0.8
 """The share of a machine's pages that may not be paged out, from which on nothing more fits."""
@@ -35,11 +32,7 @@ def will_it_fit(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one o
         return _without_machine(facts)
     if found.held is None:
         return unanswered(QUESTION, "model_bytes", facts, f"The bytes that the model takes were not recorded. {facts.machine.words()}".strip())
-    # nothing shows a cache: a budget is then nobody's
-    unknown = facts.budget.how == "unknown"
-    lasting = (0 if unknown else found.budget_left) + (found.live_left or 0)
-    coming = lasting + (found.transient or 0)
-    swap = facts.machine.swap_used
+    unknown, coming = facts.budget.how == "unknown", found.lasting + (found.transient or 0)
     numbers: dict[str, Number] = {
         "available_bytes": found.available,
         "machine_bytes": found.total,
@@ -49,19 +42,18 @@ def will_it_fit(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one o
         "prefill_transient_bytes": found.transient,
         "context_tokens": found.context,
         "still_to_come_bytes": coming,
-        "swap_used_bytes": swap,
+        "swap_used_bytes": found.swap,
     } | _peak_numbers(found.peak)
     if found.peak is not None and found.total is not None and found.peak.bytes > found.total:
         words = f"{peak_words(found.peak)} The machine has {binary(found.total)}: shorter prompts, a smaller budget or a smaller model would fit."
         return _finding("does_not_fit", words, numbers, "high" if facts.exact else "medium")
     if unknown:
-        lacks = (
-            f"{binary(found.available)} are available, and the model holds {binary(found.held)}; nothing in the recording shows a prefix cache or its budget."
-        )
+        lacks = f"{binary(found.available)} are available, and {binary(found.held)} are held; nothing in the recording shows a prefix cache or its budget."
         return unanswered(QUESTION, "a_cache", facts, lacks).with_figures(numbers)
-    verdict = _verdict(found, lasting, coming, swap)
+    fits = found.transient is not None and coming <= found.available
+    verdict = "does_not_fit" if found.is_short else "fits" if fits else "needs_peak_forecast"
     sure: Confidence = "medium" if found.transient is not None and found.budget_was_read else "low"
-    return _finding(verdict, _words(verdict, found, lasting, coming, swap or 0), numbers, sure)
+    return _finding(verdict, _words(verdict, found, coming), numbers, sure)
 
 
 def _refusal(facts: Facts) -> Finding | None:
@@ -119,14 +111,8 @@ def _peak_numbers(peak: Peak | None) -> dict[str, Number]:
     }
 
 
-def _verdict(found: Room, lasting: int, coming: int, swap: int | None) -> str:
-    available = found.available or 0
-    if lasting > available or (swap or 0) > max(SWAPPED, available):
-        return "does_not_fit"
-    return "fits" if found.transient is not None and coming <= available else "needs_peak_forecast"
-
-
-def _words(verdict: str, found: Room, lasting: int, coming: int, swap: int) -> str:
+def _words(verdict: str, found: Room, coming: int) -> str:
+    swap = found.swap or 0
     live = "" if found.live_left is None else f", {binary(found.live_left)} of live buffers for a context of {found.context}"
     come = f"{binary(found.budget_left)} of snapshots are left of the budget{live}"
     if not found.budget_was_read:
@@ -141,13 +127,13 @@ def _words(verdict: str, found: Room, lasting: int, coming: int, swap: int) -> s
         return f"{start} and {binary(found.transient or 0)} for a prefill's moment: {binary(coming)}; {have}.{peak}"
     if verdict == "does_not_fit":
         swapping = f" {binary(swap)} are swapped out already." if swap > SWAPPED else ""
-        return f"{start}: {binary(lasting)}; {have}.{swapping} A smaller budget, a shorter context or fewer models would.{peak}"
+        return f"{start}: {binary(found.lasting)}; {have}.{swapping} A smaller budget, a shorter context or fewer models would.{peak}"
     why = (
         "a prefill's transients are not known: give the model's config.json (--shape)"
         if found.transient is None
         else f"with {binary(found.transient)} for a prefill's moment it does not: shorter prompts will"
     )
-    return f"{start} fit ({binary(lasting)}; {have}), but {why}.{peak}"
+    return f"{start} fit ({binary(found.lasting)}; {have}), but {why}.{peak}"
 
 
 def _pages(facts: Facts) -> str:

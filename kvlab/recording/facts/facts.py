@@ -14,7 +14,7 @@ import polars as pl
 
 from kvlab.display import Rich
 from kvlab.errors import BadValue
-from kvlab.events import ChunkRan, Evicted, LifeSign, Listed, Loaded, ProcessSeen, RunnerChanged, SnapshotTaken, Violation, Warned, WrongPositions
+from kvlab.events import ChunkRan, Evicted, LifeSign, Listed, Loaded, ProcessSeen, RunnerChanged, Served, SnapshotTaken, Violation, Warned, WrongPositions
 from kvlab.policy import Policy
 from kvlab.recording.extremes import largest
 from kvlab.recording.facts.answers import Answers, answers_of
@@ -224,6 +224,12 @@ class Facts(Rich):
         return self.of_kind(LifeSign.kind).select("seq", "t", "request", "state", "model", "pid", "seconds", "message")
 
     @cached_property
+    def served_s(self) -> float:
+        """The seconds of the calls that a server's access log says it answered with tokens."""
+        calls = self.of_kind(Served.kind).filter(pl.col("label").str.contains("generate|chat|completions|embed"))
+        return float(calls.get_column("seconds").sum())
+
+    @cached_property
     def answers(self) -> Answers | None:
         """The marks of a contamination test in the answers; None when none was searched."""
         return answers_of(self.observed, self.requests)
@@ -286,6 +292,10 @@ class Facts(Rich):
         """Return the figures of a gauge that are not bytes, of requests, in their order."""
         rows = self.observed.filter((pl.col("gauge") == gauge) & (pl.col("request") > 0)).sort("request", maintain_order=True)
         return rows.get_column("number").drop_nulls().to_list()
+
+    def numbers_of(self, gauge: str) -> list[float]:
+        """Return all figures of a gauge that are not bytes, in order."""
+        return self.observed.filter(pl.col("gauge") == gauge).get_column("number").drop_nulls().to_list()
 
     def of_kind(self, kind: str) -> pl.DataFrame:
         """Return the events of a kind, in order."""

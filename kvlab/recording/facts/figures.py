@@ -18,6 +18,9 @@ from kvlab.units import GB, binary
 GAUGES = ("size_vram", "size", "reported", "resident", "active", "footprint", "rss")
 """What can be taken for the bytes of a loaded model, the surest first: what the server says, then what the system says of its process."""
 
+OF_ONE = ("container", "gpu_used")
+"""Gauges whose label is one of several containers or devices, of which the largest is meant."""
+
 OTHER_GAUGES = ("anonymous", "container", "current", "figures")
 """What can be taken for them where none of these was read: a cgroup's, a container's, what a server says of its own process, figures without a name."""
 
@@ -110,6 +113,8 @@ def figures_of(observed: pl.DataFrame, requests: pl.DataFrame, gauge: str, *, mo
     if rows.get_column("label").is_in([RUNNER]).any():
         # the process that holds the model, not the server that started it
         rows = rows.filter(pl.col("label") == RUNNER)
+    if gauge in OF_ONE and rows.height:
+        rows = rows.filter(pl.col("label") == rows.sort("value").item(-1, "label"))
     if gauge != "active" or rows.height:
         return rows.select(COLUMNS)
     held = (pl.col("active") + pl.col("pool").fill_null(0)).alias("value")

@@ -1,7 +1,8 @@
 """Samples: what was seen at each moment from outside: which models were listed, which processes held them, and how much.
 
-A probe ends each of its samples itself; in outputs of tools that were pasted one after another, what is of one moment is one sample.
-A process that started another one that was seen is the server, which stays when a model is unloaded: it holds none.
+A probe ends each of its samples itself; in outputs of tools that were pasted one after another, what is of one moment is one sample, up to a command
+that was sent to the server, or to a second list. A process that started another one that was seen is the server, which stays when a model is unloaded:
+it holds none. Where tools name the models of processes, those without one hold none either.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from kvlab.events import Listed, Observed, ProcessSeen
+from kvlab.events import LifeSign, Listed, Observed, ProcessSeen
 
 END_OF_SAMPLE = "processes"
 """The gauge that ends a probe's sample."""
@@ -31,6 +32,7 @@ class Sample:
         size: Sum of the sizes listed, in bytes; None when none was.
         held: Bytes of these processes; None when not read.
         swap: Swap in use, in bytes; None when not read.
+        named: What its processes hold is known by the models that they were started with.
     """
 
     t: float = 0.0
@@ -39,6 +41,7 @@ class Sample:
     size: int | None = None
     held: int | None = None
     swap: int | None = None
+    named: bool = False
 
     def equals(self, other: Sample, within: int) -> bool:
         """Return whether nothing moved between two samples: the same list and processes, bytes within `within`."""
@@ -49,21 +52,28 @@ class Sample:
 
 def samples_of(events: pl.DataFrame) -> tuple[Sample, ...]:
     """Return the samples of a recording's events in order."""
-    kinds = [Listed.kind, Observed.kind, ProcessSeen.kind]
+    kinds = [LifeSign.kind, Listed.kind, Observed.kind, ProcessSeen.kind]
     rows = events.filter(pl.col("kind").is_in(kinds)).select("t", "kind", "count", "model", "gauge", "observed", "pid", "ppid")
     seen = rows.filter(pl.col("kind") == ProcessSeen.kind)
     servers = set(seen.get_column("ppid").drop_nulls()) & set(seen.get_column("pid").drop_nulls())
     rows = rows.filter(~pl.col("pid").is_in(list(servers)).fill_null(value=False))
     ended = bool((rows.get_column("gauge") == END_OF_SAMPLE).any())
+    if not ended and (seen.get_column("model") != "").any():
+        rows = rows.filter(((pl.col("kind") != ProcessSeen.kind) | (pl.col("model") != "")).fill_null(value=False))
     return tuple(one for one in _samples(rows, ended=ended) if one.models is not None or one.pids or one.held is not None or one.swap is not None)
 
 
 def _samples(rows: pl.DataFrame, *, ended: bool) -> Iterator[Sample]:
     now: Sample | None = None
+    before = ""
     for row in rows.iter_rows(named=True):
-        if now is not None and not ended and row["t"] != now.t:
+        second_list = row["kind"] == Listed.kind and now is not None and now.models is not None and before not in (Listed.kind, Observed.kind)
+        if now is not None and not ended and (row["t"] != now.t or row["kind"] == LifeSign.kind or second_list):
             yield now
             now = None
+        before = row["kind"]
+        if row["kind"] == LifeSign.kind:
+            continue
         now = now or Sample()
         now.t = row["t"]
         _take(now, row["kind"], row)
@@ -81,6 +91,7 @@ def _take(sample: Sample, kind: str, row: dict[str, object]) -> None:
     elif kind == ProcessSeen.kind:
         if isinstance(row["pid"], int):
             sample.pids |= {row["pid"]}
+            sample.named = bool(row["model"])
     elif isinstance(value := row["observed"], int):
         if row["gauge"] == "size":
             sample.size = (sample.size or 0) + value
