@@ -63,9 +63,9 @@ GAPS: dict[str, Gap] = {
         lambda facts: facts.parts.get("footprint") is None,
     ),
     "allocator": Gap(
-        "The allocator's active bytes were not read at any request's close.",
+        "The bytes of all owners and the allocator's active bytes were not read together at any request's close.",
         (("a run of kvlab's lab or twin", ()),),
-        _no_requests_with("active", "retained"),
+        lambda facts: not facts.requests.select((pl.col("active").is_not_null() & pl.col("retained").is_not_null()).any()).item(),
     ),
     "matches": Gap(
         "The requests' matches with the cache were not recorded.",

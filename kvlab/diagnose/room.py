@@ -50,7 +50,8 @@ class Room:
         budget: Of the snapshots.
         budget_left: What they have not used.
         budget_was_read: Whether what they use was read, or follows from the weights; else all of the budget may be filled already.
-        live_left: What live buffers may still grow by, to a full context.
+        live: What live buffers hold now; 0 when that was not read.
+        live_left: What they may still grow by, to a full context.
         transient: What the last forward of a prefill of a full context needs for a moment, or what the highest recorded peak needed beyond what stayed.
         context: Tokens of that context.
         total: All bytes of the machine.
@@ -65,6 +66,7 @@ class Room:
     budget: int
     budget_left: int
     budget_was_read: bool
+    live: int
     live_left: int | None
     transient: int | None
     context: int | None
@@ -87,14 +89,14 @@ class Room:
     @property
     def full(self) -> int | None:
         """What the model takes with a full budget and a full context; None when its base is not known."""
-        return None if self.base is None else self.base + self.budget + (self.live_left or 0)
+        return None if self.base is None else self.base + self.budget + self.live + (self.live_left or 0)
 
     @property
     def largest_budget(self) -> int | None:
         """The largest budget that leaves room for weights, live buffers and a prefill's moment; None when machine or base is not known."""
         if self.total is None or self.base is None:
             return None
-        return max(0, self.total - self.base - (self.live_left or 0) - (self.transient or 0))
+        return max(0, self.total - self.base - self.live - (self.live_left or 0) - (self.transient or 0))
 
     @property
     def proposed_budget(self) -> int | None:
@@ -129,6 +131,7 @@ def room(facts: Facts) -> Room:
         # nothing shows a cache: a budget is then nobody's
         budget_left=0 if facts.budget.how == "unknown" else max(0, facts.budget.value - counted),
         budget_was_read=budget_was_read,
+        live=held.get("live") or 0,
         live_left=live_left,
         transient=transient,
         context=context,
