@@ -31,6 +31,7 @@ class Cache(ABC):
         emit: Where its events go.
         trie: The trie.
         layers: One set of rules per layer group, in the shape's order.
+        targets: Those that a forward writes: all but draft layers.
         book: Every snapshot and its bytes.
         ledger: Every owner's bytes.
         paging: Moves the layers between the live buffers and the snapshots.
@@ -45,6 +46,7 @@ class Cache(ABC):
         self.ledger = ledger
         self.book = Book(ledger, emit, sweeps=policy.lifetimes == "sweep")
         self.layers: list[Layer] = layers_for(stores, policy, self.book)
+        self.targets = [layer for layer in self.layers if layer.kind != "draft_kv"]
         self.paging = Paging(self.layers, self.book, policy, emit)
         self.look_ahead = look_ahead if policy.draft_keys == "pairs" else 0
         self.trie = Trie(emit, width_of(self.look_ahead))
@@ -96,6 +98,10 @@ class Cache(ABC):
     @abstractmethod
     def evict(self, moment: str) -> None:
         """Evict, in the store's order, until the budget holds or no candidate is left."""
+
+    @abstractmethod
+    def realign(self, end: int) -> None:
+        """Bring all layers to one offset of at most `end`, and what the store knows of them."""
 
     @abstractmethod
     def snapshot_start(self, node: Node) -> int:

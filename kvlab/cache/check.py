@@ -26,6 +26,10 @@ READ = frozenset({"begin", "prefill", "attach", "close"})
 """The phases whose bytes are read just before they are checked."""
 
 
+TRAILING = frozenset({"prefill", "decode"})
+"""The phases in which draft layers wait for the token that follows."""
+
+
 @runtime_checkable
 class HasContents(Protocol):
     """A store that knows who wrote what."""
@@ -64,7 +68,7 @@ class Checker:
         yield from edges(nodes)
         yield from path(cache, closed=phase == "close")
         yield from kv_covers_edge(cache, nodes)
-        yield from level(cache)
+        yield from level(cache, phase)
         yield from conserved(cache, session, nodes)
         yield from counted(cache, nodes)
         yield from self._lazy_intact(cache)
@@ -147,9 +151,9 @@ def kv_covers_edge(cache: Cache, nodes: list[Node]) -> Iterator[tuple[str, str]]
                 )
 
 
-def level(cache: Cache) -> Iterator[tuple[str, str]]:
-    """All layers rest at one offset."""
-    offsets = [layer.offset for layer in cache.layers]
+def level(cache: Cache, phase: str = "") -> Iterator[tuple[str, str]]:
+    """All layers rest at one offset; during a forward's phase draft layers trail."""
+    offsets = [layer.offset for layer in (cache.targets if phase in TRAILING else cache.layers)]
     if len(set(offsets)) > 1:
         yield "level", f"layers rest at offsets {offsets}"
 

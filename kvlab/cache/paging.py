@@ -39,33 +39,29 @@ class Paging:
         """Return the snapshots of a node that has none."""
         return [None] * len(self._layers)
 
-    def switch(self, path: ActivePath, found: Match, items: Sequence[MediaItem] = ()) -> str:
+    def switch(self, path: ActivePath, found: Match, items: Sequence[MediaItem] = ()) -> tuple[int, str]:
         """Bring all layers as far along `found` as they can go, and not to rest inside a whole one of `items`.
 
-        Return the kind of layer that refused, or of the first whose state can be restored at few places only; "" when there is none.
+        Return the offset up to which the path is followed (the live one, except when all layers were freed after a refusal), and the kind of
+        layer that refused, or of the first whose state can be restored at few places only; "" when there is none.
         """
         if self._at_switch:
             self._page_out_leaf(path, found)
         self._rewind(before(items, min(path.shared_end(found.path), found.matched)))
         refused = self._page_in(found, items)
-        self._align()
-        return refused or next((layer.kind for layer in self._layers if not layer.rewinds), "")
+        return self._align(), refused or next((layer.kind for layer in self._layers if not layer.rewinds), "")
 
-    def page_out(self, node: Node) -> None:
-        """Capture the layers that `node` lacks; they rest at its end."""
-        if self._all_or_none and any(node.snapshots):
-            return
+    def page_out(self, node: Node) -> bool:
+        """Snapshot the layers that the frontier `node` lacks, if the policy does so at a request's end; return whether there were any."""
+        if self._at_switch or (self._all_or_none and any(node.snapshots)):
+            return False
         missing = [group for group, snapshot in enumerate(node.snapshots) if snapshot is None]
         for group in missing:
             if (snapshot := self._layers[group].snapshot(node.start)) is not None:
                 self._book.place(snapshot, node)
         if missing:
             self._emit(PagedOut(node=node.id, start=node.start, end=node.end))
-
-    def close_session(self, node: Node) -> None:
-        """Capture what the frontier `node` lacks, unless the policy leaves that to the next switch."""
-        if not self._at_switch:
-            self.page_out(node)
+        return bool(missing)
 
     def attach(self, snapshots: Sequence[Snapshot], node: Node) -> None:
         """Put captured snapshots on `node`: clipped to its edge and beside those it has, or in their place (older releases)."""
@@ -120,14 +116,18 @@ class Paging:
                 layer.close(snapshot)
 
     def _page_out_leaf(self, path: ActivePath, found: Match) -> None:
-        # Only the leaf's live state is what it was; it is captured when the request leaves it or goes back before its end.
+        # When the request leaves the leaf, or goes back before its end: if it lacks any, all its snapshots are taken anew.
         leaf = path.frontier
-        if leaf.parent is not None and (leaf not in found.path or found.matched < leaf.end) and None in leaf.snapshots and self.offset == leaf.end:
-            self.page_out(leaf)
+        if leaf.parent is not None and (leaf not in found.path or found.matched < leaf.end) and None in leaf.snapshots:
+            snapshots = [layer.snapshot(leaf.start) for layer in self._layers]
+            self.close_all(leaf)
+            for snapshot in snapshots:
+                self._place(snapshot, leaf)
+            self._emit(PagedOut(node=leaf.id, start=leaf.start, end=leaf.end))
 
     def _rewind(self, target: int) -> None:
         for layer in self._layers:
-            if layer.offset > target and not layer.restore(None, target):
+            if not layer.restore(None, target):
                 layer.free()
 
     def _page_in(self, found: Match, items: Sequence[MediaItem]) -> str:
@@ -146,13 +146,13 @@ class Paging:
                 self._emit(PagedIn(node=node.id, start=node.start, end=target))
         return ""
 
-    def _align(self) -> None:
+    def _align(self) -> int:
         low = self.offset
-        if all(layer.offset == low or layer.restore(None, low) for layer in self._layers):
-            return
-        self._emit(Warned(message=f"{FREE_ALL} (offset {low})"))
-        for layer in self._layers:
-            layer.free()
+        if not all(layer.offset == low or layer.restore(None, low) for layer in self._layers):
+            self._emit(Warned(message=f"{FREE_ALL} (offset {low})"))
+            for layer in self._layers:
+                layer.free()
+        return low
 
     def _place(self, snapshot: Snapshot | None, node: Node) -> None:
         if snapshot is not None:

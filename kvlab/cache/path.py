@@ -1,7 +1,7 @@
 """The active path: the nodes from the root to the frontier, whose state the live buffers hold.
 
-Invariants: each node is the parent of the next; the path ends at or before the live offset, and at it between requests;
-when a request resumed partway through an edge, `entered` is that edge's node and `entered_at` the offset.
+Invariants: each node is the parent of the next; the path ends at or before the live offset, and at it between requests, except after a refused
+restore: then all layers are freed and the path stays (`switchToPath`, v0.30.7 to main).
 """
 
 from __future__ import annotations
@@ -18,22 +18,16 @@ class ActivePath:
 
     Attributes:
         nodes: From the root to the frontier.
-        entered: The node whose edge the request resumed in; None when it resumed at a node's end.
-        entered_at: The offset at which it did.
-        entered_used: When, on the cache's clock.
         on_left: Called with each node that the path leaves, or that is no longer its last.
     """
 
-    __slots__ = ("_emit", "entered", "entered_at", "entered_used", "nodes", "on_left")
+    __slots__ = ("_emit", "nodes", "on_left")
 
     def __init__(self, root: Node, emit: Callable[[Event], None]) -> None:
         self._emit = emit
         self.on_left: Callable[[Node], None] = _nothing
         self.nodes = [root]
         root.active = True
-        self.entered: Node | None = None
-        self.entered_at = 0
-        self.entered_used = 0
 
     @property
     def frontier(self) -> Node:
@@ -58,7 +52,6 @@ class ActivePath:
         before, self.nodes = self.nodes[-1], nodes
         for node in nodes:
             node.active = True
-        self.entered = None
         for node in gone if before in gone else [*gone, before]:
             self.on_left(node)
         self._emit(FrontierMoved(node=nodes[-1].id))

@@ -22,7 +22,7 @@ from kvlab.cache.victims import Victims
 from kvlab.events import Event, Evicted
 from kvlab.layers import Store
 from kvlab.policy import Policy
-from kvlab.trie import Match, Node, descend, to_keys
+from kvlab.trie import Node, descend, to_keys
 from kvlab.workloads.request import MediaItem, Segment
 
 
@@ -46,12 +46,12 @@ class PrefixCache(Cache):
         found = self.trie.match(keys)
         matched = found.matched
         gone = self._lost(keys, found, len(tokens))
-        if matched == len(tokens):
-            # One token is always evaluated again: without it there is nothing to sample from.
-            found = self.trie.match(keys, matched - 1)
-        found = Match(found.path, before(items, found.matched))
-        refused = self.paging.switch(self.path, found, items)
-        self._follow(found)
+        # One token is always evaluated again: without it there is nothing to sample from.
+        reused = before(items, min(matched, len(tokens) - 1))
+        if reused < matched:
+            found = self.trie.match(keys, reused)
+        followed, refused = self.paging.switch(self.path, found, items)
+        self._follow(found.path, followed)
         hit = self._tell(len(tokens), matched, refused, gone=gone)
         session = Session(self, tokens, keys, hit, items, Captures(self, hit.cached, len(tokens), items))
         if hit.cached < found.matched:
@@ -63,29 +63,22 @@ class PrefixCache(Cache):
     def finish(self, session: Session, outputs: Sequence[int]) -> None:
         """Record the span up to the live offset as the frontier."""
         offset = self.offset
-        if offset < self.path.frontier.end:
-            # what was captured before a forward was interrupted lies further on than what is left of the live state
-            self.realign(offset)
         if offset > self.path.frontier.end:
-            self.paging.close_session(self.advance(session.keys_with(outputs), offset))
-            self.evict("page_out")
+            if self.paging.page_out(self.advance(session.keys_with(outputs), offset)):
+                self.evict("page_out")
             self.compact()
-        self.touch(self.path.frontier)
+        if offset:
+            self.touch(self.path.frontier)
         self.book.sweep()
         if self.policy.on_miss == "prune" and session.cached == 0:
             self.prune()
         self.evict("close")
 
     def cut_short(self, session: Session, outputs: Sequence[int]) -> None:
-        """Drop the captures under `on_cancel=discard`; without `settle_draft` draft layers stay a token behind."""
+        """Drop the captures under `on_cancel=discard`."""
+        del outputs
         if self.policy.on_cancel == "discard":
             session.captures.discard()
-        if not self.policy.settle_draft and not outputs and self.offset > session.cached:
-            for layer in self.layers:
-                if layer.kind == "draft_kv":
-                    layer.restore(None, self.offset - 1)
-        if self.offset < self.path.frontier.end:
-            self.realign(self.offset)
 
     def advance(self, keys: bytes, end: int) -> Node:
         """Move the frontier to token offset `end` along `keys`: over existing nodes, cutting one that goes on, then by one new node."""
@@ -96,14 +89,11 @@ class PrefixCache(Cache):
             self.path.extend(node)
         if node.end < end:
             node = self._grow(self, node, keys[self.trie.width * node.end : self.trie.width * end])
-        self.path.entered = None
         return node
 
     def split(self, node: Node, at: int) -> Node:
         """Cut a node and its snapshots at offset `at`; return the head."""
         head = self.trie.split(node, at)
-        if node is self.path.entered:
-            head.used = self.path.entered_used
         head.snapshots = self.paging.no_snapshots()
         self.paging.split(node, head)
         self._victims.push(head)
@@ -125,7 +115,6 @@ class PrefixCache(Cache):
     def evict(self, moment: str) -> None:
         """Evict, in the policy's order, until the budget holds or no candidate is left."""
         while self.can_evict(moment):
-            self._settle_entered()
             node = self._victims.pop()
             if node is None:
                 return
@@ -149,28 +138,18 @@ class PrefixCache(Cache):
         """Return where a KV snapshot of `node` has to begin: at its edge's start."""
         return node.start
 
-    def _follow(self, found: Match) -> None:
-        offset = self.offset
-        whole = [node for node in found.path if node.end <= offset]
+    def _follow(self, path: Sequence[Node], offset: int) -> None:
+        whole = [node for node in path if node.end <= offset]
+        if self.policy.mid_edge == "split" and whole[-1].end < offset:
+            # the used head stays on the path, and only the unused tail can be evicted
+            whole.append(self.split(path[len(whole)], offset))
         self.path.switch(whole)
         self.touch(self.path.frontier)
-        if self.policy.mid_edge == "split" and self.path.frontier.end < offset:
-            self.path.entered = found.path[len(whole)]
-            self.path.entered_at = offset
-            self.path.entered_used = self._clock
 
     def _shrink(self) -> None:
         if self.policy.live_buffer == "shrink":
             for layer in self.layers:
                 layer.shrink()
-
-    def _settle_entered(self) -> None:
-        # A partly used edge is cut only when eviction needs the unused tail: a request that follows the edge never pays for it.
-        entered = self.path.entered
-        if entered is not None:
-            head = self.split(entered, self.path.entered_at)
-            self.path.entered = None
-            self.path.extend(head)
 
     def _evict(self, node: Node) -> None:
         start, end, before = node.start, node.end, self.book.counted

@@ -37,9 +37,14 @@ class Segments:
     def schedule(self, offsets: Iterable[int], *, user: bool) -> None:
         """Take no note: an entry holds no state but that at its end."""
 
-    def next_offset(self) -> int | None:
-        """Return the nearest offset still to come."""
-        return min(self.pending, default=None)
+    def ends_chunk(self, edge: int) -> int:
+        """Return `edge`: nothing ends a chunk early."""
+        return edge
+
+    def ends_forward(self, edge: int) -> int:
+        """Return where a forward that would end at `edge` ends: before it, at the end of a segment."""
+        at = self._cache.offset
+        return min([edge, *(end for end in self.pending if end > at)])
 
     def take(self, keys: bytes) -> None:
         """Make an entry of what is evaluated, if a segment ends here."""

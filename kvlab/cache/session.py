@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kvlab.cache.captures import Captures
 from kvlab.cache.reuse import Hit
 from kvlab.cache.segments import Segments
+from kvlab.layers import Layer
 from kvlab.trie import to_keys
 from kvlab.workloads.request import MediaItem
 
@@ -54,27 +55,32 @@ class Session:
         self.captures.schedule(offsets, user=user)
 
     @contextmanager
-    def writing(self, tokens: int) -> Generator[None, None, None]:
+    def writing(self, tokens: int, first: int | None = None, layers: Sequence[Layer] | None = None) -> Generator[None, None, None]:
         """Enclose a forward that writes `tokens` at the live offset: lazy snapshots are copied out before it.
 
-        A forward that does not end in peace is taken back: what it wrote was perhaps never evaluated. Layers that cannot go back let go, and
+        A forward that raises is taken back: what it wrote was perhaps never evaluated. Layers that cannot go back let go, and
         the others follow them to where all can rest.
+
+        Args:
+            tokens: Tokens that the forward writes.
+            first: Tokens that upstream's runner writes at once from here on, when that differs: the rest of a prefill chunk, one token of a reply.
+            layers: The layers that are written; all but draft layers if None.
         """
-        offset = self._cache.offset
-        for layer in self._cache.layers:
-            layer.will_write(tokens)
+        written = [(layer, layer.offset) for layer in layers or self._cache.targets]
+        for layer, _ in written:
+            layer.will_write(tokens, first)
         try:
             yield
-            for layer in self._cache.layers:
+            for layer, _ in written:
                 layer.wrote(tokens)
         except BaseException:
-            for layer in self._cache.layers:
+            for layer, offset in written:
                 layer.take_back(offset)
-            self._cache.paging.rewind(offset)
+            self._cache.realign(self._cache.offset)
             raise
 
     def capture(self) -> None:
-        """Capture all layers if they rest at a scheduled offset."""
+        """Capture all layers at the scheduled offsets that they have reached."""
         self.captures.take(self.keys)
         self._cache.book.sweep()
         self._cache.evict("prefill")

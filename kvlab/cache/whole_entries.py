@@ -92,6 +92,10 @@ class WholeEntries(Cache):
             self._drop(node)
             self.emit(Evicted(node=node.id, start=0, end=end, state=state, freed=counted - self.book.counted))
 
+    def realign(self, end: int) -> None:
+        """Bring all layers to one offset of at most `end`."""
+        self.paging.rewind(end)
+
     def snapshot_start(self, node: Node) -> int:
         """Return where a snapshot of `node` begins: an entry's hold everything from the first token on."""
         del node

@@ -76,6 +76,8 @@ class SpanModel:
         self.shape = shape
         self.stop_tokens: frozenset[int] = frozenset()
         self.stores = [store_for(group) for group in shape.groups if group.kind != "stateless"]
+        self._targets: list[SpanKVStore | SpanStateStore] = []
+        self._drafts: list[SpanKVStore | SpanStateStore] = []
         self.meter = SpanMeter(shape.weights_bytes)
         self.origin = {"shape": shape.name}
         self._fresh = Fresh(FIRST_REPLY)
@@ -103,17 +105,24 @@ class SpanModel:
         del sampling
         for store in self.stores:
             store.writer = request
+        self._targets = [store for store in self.stores if store.group.kind != "draft_kv"]
+        self._drafts = [store for store in self.stores if store.group.kind == "draft_kv"]
         self._given = None if replies is None else iter(replies)
 
     def prefill(self, tokens: Sequence[int]) -> None:
         """Write `tokens` slots."""
-        for store in self.stores:
+        for store in self._targets:
             store.append(len(tokens))
+
+    def draft(self, tokens: int) -> None:
+        """Write `tokens` slots of the draft layers."""
+        for store in self._drafts:
+            store.append(tokens)
 
     def decode(self, token: int, tokens: int = 1) -> list[int]:
         """Write `tokens` slots one by one and return as many tokens: given ones, or fresh ones that match nothing."""
         del token
-        for store in self.stores:
+        for store in self._targets:
             store.append_each(tokens)
         return list(self._fresh.take(tokens) if self._given is None else islice(self._given, tokens))
 

@@ -2,8 +2,10 @@
 
 Invariants:
 - Any offset up to the live one can be rewound to; later slots stay in the buffer until a write overwrites them.
-- A lazy snapshot is never overwritten: before every write, those the write touches are copied out whole
-  (`copy_before_overwrite=first_append` does so only for the first write after a rewind).
+- A lazy snapshot is never overwritten: before every write, those the write touches are copied out whole.
+- Under `copy_before_overwrite=first_append` only the first write after a restore is looked at (`kvcache.go` at v0.32.5, `rewound`): every restore
+  marks the buffers, also one that moves nothing; putting an owned snapshot back is such a write.
+- Merged snapshots that do not join hold, and count, more or fewer tokens than their span; a split keeps those that fit the span.
 - A snapshot can be restored when the live offset is not before its start.
 - Buffers that grow by single tokens have no room: what lies beyond the offset leaves them before a write.
 """
@@ -27,8 +29,9 @@ class KVLayers:
     """
 
     rewinds = True
+    captures_inside = True
 
-    __slots__ = ("_all_lazy_end", "_book", "_eager", "_every_append", "_group", "_rewound", "kind", "lazies", "store")
+    __slots__ = ("_all_lazy_end", "_book", "_eager", "_every_append", "_group", "_restored", "kind", "lazies", "store")
 
     def __init__(self, group: int, store: KVStore, policy: Policy, book: Book) -> None:
         self._group = group
@@ -37,7 +40,7 @@ class KVLayers:
         self._book = book
         self._every_append = policy.copy_before_overwrite == "every_append"
         self._eager = policy.snapshots == "eager"
-        self._rewound = False
+        self._restored = False
         self._all_lazy_end = 0
         self.lazies: dict[int, Snapshot] = {}
 
@@ -46,15 +49,16 @@ class KVLayers:
         """Tokens the live buffers hold."""
         return self.store.offset
 
-    def will_write(self, tokens: int) -> None:
-        """Get ready for a write of `tokens` at the offset: copy out the lazy snapshots it would overwrite."""
+    def will_write(self, tokens: int, first: int | None = None) -> None:
+        """Get ready for a write at the offset: copy out the lazy snapshots that it would overwrite."""
         if self.store.group.growth_step == 1:
             self.shrink()
-        if self._every_append or self._rewound:
-            self._rewound = False
+        if self._every_append or self._restored:
+            self._restored = False
             start = self.store.offset
             if self._all_lazy_end > start:
-                self._copy_out(start, start + tokens)
+                at_once = tokens if first is None else first
+                self._copy_out(start, start + (max(tokens, at_once) if self._every_append else at_once))
 
     def wrote(self, tokens: int) -> None:
         """A forward wrote `tokens`."""
@@ -62,7 +66,10 @@ class KVLayers:
 
     def snapshot(self, start: int) -> Snapshot | None:
         """Return a snapshot of [start, offset); None when that is empty."""
-        end = self.store.offset
+        return self.capture(start, self.store.offset)
+
+    def capture(self, start: int, end: int) -> Snapshot | None:
+        """Return a snapshot of [start, end); None when that is empty."""
         if start >= end:
             return None
         if self._eager:
@@ -79,15 +86,14 @@ class KVLayers:
         """Bring the live buffers to `target`: from `snapshot`, or by rewinding. False, with nothing changed, when that cannot be."""
         if not self.can_restore(snapshot, target):
             return False
-        if snapshot is None:
-            self._rewind(target)
-        elif snapshot.state == "lazy":
+        self._restored = True
+        if snapshot is None or snapshot.state == "lazy":
             self.store.offset = target
         else:
-            self._rewind(snapshot.start)
-            self.will_write(snapshot.end - snapshot.start)
+            self.store.offset = snapshot.start
+            self.will_write(self.store.tokens(snapshot.data))
             self.store.put(snapshot.data)
-            self._rewind(min(target, self.store.offset))
+            self.store.offset = min(target, self.store.offset)
         return True
 
     def split(self, snapshot: Snapshot, at: int) -> tuple[Snapshot | None, Snapshot | None]:
@@ -100,7 +106,7 @@ class KVLayers:
             halves = self._lazy(snapshot.start, at), self._lazy(at, snapshot.end)
         else:
             with Scope(f"split of {snapshot!r} at {at}") as scope:
-                first, second = (scope.hold(part) for part in self.store.cut(snapshot.data, at - snapshot.start))
+                first, second = (scope.hold(part) for part in self.store.cut(snapshot.data, at - snapshot.start, snapshot.end - snapshot.start))
                 halves = self._owned(snapshot.start, at, scope.keep(first)), self._owned(at, snapshot.end, scope.keep(second))
         self._consume(snapshot)
         return halves
@@ -138,7 +144,7 @@ class KVLayers:
     def take_back(self, offset: int) -> None:
         """Undo a forward that began at `offset` and was interrupted, perhaps with some layers written and others not."""
         self.store.offset = offset
-        self._rewound = True
+        self._restored = True
 
     def shared(self) -> int:
         """Owned copies share nothing."""
@@ -149,16 +155,11 @@ class KVLayers:
         for snapshot in list(self.lazies.values()):
             self._own(snapshot)
         self.store.drop()
-        self._rewound = True
+        self._restored = False
 
     def _consume(self, snapshot: Snapshot) -> None:
         self.lazies.pop(snapshot.id, None)
         self._book.consume(snapshot)
-
-    def _rewind(self, target: int) -> None:
-        if target < self.store.offset:
-            self.store.offset = target
-            self._rewound = True
 
     def _copy_out(self, start: int, end: int) -> None:
         for snapshot in [one for one in self.lazies.values() if one.start < end and one.end > start]:
@@ -169,7 +170,7 @@ class KVLayers:
         if snapshot.state == "lazy":
             # It stays lazy until its copy is there: an interrupted copy is made again before the next write.
             data = self.store.copy(snapshot.start, snapshot.end)
-            self._book.own(snapshot, self._contents(snapshot.start, snapshot.end, data))
+            self._book.own(snapshot, self._contents(data))
             del self.lazies[snapshot.id]
 
     def _lazy(self, start: int, end: int) -> Snapshot:
@@ -179,7 +180,7 @@ class KVLayers:
         return snapshot
 
     def _owned(self, start: int, end: int, data: object) -> Snapshot:
-        return self._book.take(self._group, self.kind, start, end, self._contents(start, end, data))
+        return self._book.take(self._group, self.kind, start, end, self._contents(data))
 
-    def _contents(self, start: int, end: int, data: object) -> Contents:
-        return Contents(data, (end - start) * self.store.group.bytes_per_token, self.store.retained(data))
+    def _contents(self, data: object) -> Contents:
+        return Contents(data, self.store.tokens(data) * self.store.group.bytes_per_token, self.store.retained(data))

@@ -37,8 +37,13 @@ class Layer(Protocol):
         """Tokens the live buffers hold."""
         ...
 
-    def will_write(self, tokens: int) -> None:
-        """Get ready for a write of `tokens` at the offset."""
+    @property
+    def captures_inside(self) -> bool:
+        """A capture can be taken at an offset that the last write went past; otherwise a forward must end there."""
+        ...
+
+    def will_write(self, tokens: int, first: int | None = None) -> None:
+        """Get ready for a write of `tokens` at the offset; upstream's runner writes the first `first` at once when that differs."""
         ...
 
     def wrote(self, tokens: int) -> None:
@@ -47,6 +52,10 @@ class Layer(Protocol):
 
     def snapshot(self, start: int) -> Snapshot | None:
         """Return a snapshot of [start, offset); None when it would hold nothing."""
+        ...
+
+    def capture(self, start: int, end: int) -> Snapshot | None:
+        """Return a snapshot of [start, end), where `end` lies in the last write; None when it would hold nothing."""
         ...
 
     def can_restore(self, snapshot: Snapshot | None, target: int) -> bool:

@@ -37,16 +37,20 @@ class MLXKVStore(OffsetStore):
         """Return an own copy of slots [start, end), evaluated."""
         return _evaluated([[mx.array(one[..., start:end, :]) for one in rows_of(cache)] for cache in self.caches])
 
+    def tokens(self, data: Slots) -> int:
+        """Return how many tokens an owned copy holds."""
+        return int(data[0][0].shape[-2])
+
     def put(self, data: Slots) -> None:
         """Append an owned copy's contents at the offset, layer by layer so that at most one layer's old and new buffers coexist."""
         for cache, rows in zip(self.caches, data, strict=True):
             append(cache, rows)
             mx.eval(rows_of(cache))
 
-    def cut(self, data: Slots, at: int) -> tuple[Slots, Slots]:
-        """Cut an owned copy after `at` tokens into two own copies."""
+    def cut(self, data: Slots, at: int, end: int) -> tuple[Slots, Slots]:
+        """Cut an owned copy after `at` tokens into two own copies, of its first `end` tokens."""
         first = [[mx.array(one[..., :at, :]) for one in rows] for rows in data]
-        second = [[mx.array(one[..., at:, :]) for one in rows] for rows in data]
+        second = [[mx.array(one[..., at:end, :]) for one in rows] for rows in data]
         return _evaluated(first), _evaluated(second)
 
     def join(self, first: Slots, second: Slots) -> Slots:

@@ -1,13 +1,13 @@
 """The `mlx` storages of whole-state layers: mlx-lm's `ArraysCache` and `RotatingKVCache` objects, unmodified.
 
-Invariants: an owned copy shares no buffer with anything; a window is copied as its last `window` rows in time order while a prefill left
-more, else as stored with its write index, which makes going on bit-equal.
+Invariants: an owned copy shares no buffer with anything; a live window is copied with all rows that its buffer holds, as stored, and its write
+index, which makes going on bit-equal.
 """
 
 # pyright: standard
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,14 @@ class MLXRecurrentStore:
         copies = [[None if array is None else mx.array(array) for array in cache.cache] for cache in self.caches]
         mx.eval(copies)
         return copies
+
+    def copy_window(self, end: int) -> Any:
+        """Never called: a recurrent state has no rows."""
+        raise NotImplementedError
+
+    def narrow(self, end: int) -> None:
+        """Never called: a recurrent state has no rows."""
+        raise NotImplementedError
 
     def hand_out(self) -> list[list[mx.array | None]]:
         """Return the arrays as mlx-lm holds them: perhaps views that keep a bigger buffer alive."""
@@ -114,18 +122,41 @@ class Window:
 class MLXRotatingStore(WindowStore[Window]):
     """The live windows of `caches`; attributes as in `OffsetStore`."""
 
-    __slots__ = ()
+    __slots__ = ("_begin",)
+
+    def __init__(self, group: LayerGroup, caches: Sequence[Any]) -> None:
+        super().__init__(group, caches)
+        # the position in the first row, while rows are in order
+        self._begin = 0
 
     @property
     def first(self) -> int:
         """The first position that a copy taken now holds."""
-        return max(0, self.offset - self.group.window)
+        return max(0, self.offset - self.capacity)
+
+    def wrote(self, tokens: int) -> None:
+        """Note that a forward wrote `tokens`: several leave the rows in order."""
+        if tokens > 1:
+            self._begin = self.offset - self.capacity
 
     def copy(self) -> list[Window]:
         """Return an own copy of every window, evaluated."""
-        copies = [_window(cache) for cache in self.caches]
-        mx.eval([(one.keys, one.values) for one in copies])
-        return copies
+        held = min(self.offset, self.capacity)
+        return _copied((cache.keys[..., :held, :], cache.values[..., :held, :], cache._idx) for cache in self.caches)  # noqa: SLF001 - as below
+
+    def copy_window(self, end: int) -> list[Window]:
+        """Return an own copy of the window that ends at `end`, evaluated."""
+        held = self._rows_before(end)
+        return _copied((cache.keys[..., held, :], cache.values[..., held, :], held.stop - held.start) for cache in self.caches)
+
+    def narrow(self, end: int) -> None:
+        """Make the window that ends at `end` the live one: a view of the buffer's rows."""
+        held = self._rows_before(end)
+        for cache in self.caches:
+            cache.keys, cache.values = cache.keys[..., held, :], cache.values[..., held, :]
+            cache.offset, cache._idx = end, held.stop - held.start  # noqa: SLF001 - as below
+        mx.eval([(cache.keys, cache.values) for cache in self.caches])
+        self._begin = end - (held.stop - held.start)
 
     def put(self, data: list[Window], offset: int) -> None:
         """Make copies of `data` the live windows; they have seen `offset` tokens."""
@@ -143,9 +174,12 @@ class MLXRotatingStore(WindowStore[Window]):
         for cache in self.caches:
             cache.offset = cache._idx = target  # noqa: SLF001 - as above
 
+    def _rows_before(self, end: int) -> slice:
+        return slice(max(end - self.group.window, self._begin) - self._begin, end - self._begin)
+
     def live_logical(self) -> int:
         """Return the bytes of the live windows, without slack."""
-        return min(self.offset, self.group.window) * self.group.bytes_per_token
+        return min(self.offset, self.capacity) * self.group.bytes_per_token
 
     def drop(self) -> None:
         """Let the live windows go; the offset becomes 0."""
@@ -154,10 +188,7 @@ class MLXRotatingStore(WindowStore[Window]):
             cache.offset = cache._idx = 0  # noqa: SLF001 - as above
 
 
-def _window(cache: Any) -> Window:
-    rows, window = cache.keys.shape[2], cache.max_size
-    if rows > window:
-        first = rows - window
-        return Window(mx.array(cache.keys[..., first:, :]), mx.array(cache.values[..., first:, :]), window)
-    held = min(cache.offset, rows)
-    return Window(mx.array(cache.keys[..., :held, :]), mx.array(cache.values[..., :held, :]), cache._idx)  # noqa: SLF001 - as above
+def _copied(windows: Iterable[tuple[mx.array, mx.array, int]]) -> list[Window]:
+    copies = [Window(mx.array(keys), mx.array(values), index) for keys, values, index in windows]
+    mx.eval([(one.keys, one.values) for one in copies])
+    return copies

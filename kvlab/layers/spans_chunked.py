@@ -44,6 +44,10 @@ class SpanChunkedStore(SpanStateStore):
         super().drop()
         self._held_from = 0
 
+    def _first_before(self, end: int) -> int:
+        del end
+        return self.first
+
     def _rows_after(self, tokens: int, end: int) -> int:
         del end
         step, room = self.group.growth_step, self._rows

@@ -73,13 +73,17 @@ class SpanKVStore:
         """Return an own copy of slots [start, end)."""
         return self.contents(start, end)
 
+    def tokens(self, data: Runs) -> int:
+        """Return how many tokens an owned copy holds."""
+        return length(data)
+
     def put(self, data: Runs) -> None:
         """Append an owned copy's contents at the offset."""
         self._write(length(data), data)
 
-    def cut(self, data: Runs, at: int) -> tuple[Runs, Runs]:
-        """Cut an owned copy after `at` tokens into two."""
-        return slots(data, 0, at), slots(data, at, length(data))
+    def cut(self, data: Runs, at: int, end: int) -> tuple[Runs, Runs]:
+        """Cut an owned copy after `at` tokens into two, of its first `end` tokens."""
+        return slots(data, 0, at), slots(data, at, end)
 
     def join(self, first: Runs, second: Runs) -> Runs:
         """Return `first` followed by `second`."""

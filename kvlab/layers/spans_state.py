@@ -11,7 +11,7 @@ from kvlab.shape import LayerGroup
 
 
 class State(NamedTuple):
-    """A copy of a state: whose tokens it has seen, the rows a window takes, and the bytes of the forward's input that a view pins."""
+    """A copy of a state: whose tokens it has seen, the rows it takes of a window, and the bytes of the forward's input that a view pins."""
 
     runs: Runs
     rows: int
@@ -27,13 +27,18 @@ class SpanStateStore:
         writer: The request that writes now.
     """
 
-    __slots__ = ("_last", "_rows", "_runs", "group", "offset", "writer")
+    __slots__ = ("_ahead", "_begin", "_last", "_room", "_rows", "_runs", "group", "offset", "writer")
 
     def __init__(self, group: LayerGroup) -> None:
         self.group = group
         self.offset = 0
         self.writer = 0
+        # Rows of a window's arrays, rows of the buffer they are a part of, and the position in the first row while rows are in order.
         self._rows = 0
+        self._room = 0
+        self._begin = 0
+        # The runs go on beyond the offset: a window was rewound, and its buffer still has the later rows.
+        self._ahead = False
         self._last = 0
         self._runs: list[Run] = []
 
@@ -45,15 +50,17 @@ class SpanStateStore:
     @property
     def first(self) -> int:
         """The first position that a copy taken now holds by itself; the offset when it holds none."""
-        return max(0, self.offset - self.group.window) if self.group.window else self.offset
+        return max(0, self.offset - self._rows) if self.group.window else self.offset
 
     def append(self, tokens: int) -> None:
         """See `tokens` more, as the running request."""
         end = self.offset + tokens
         self._last = tokens
-        self._runs = joined(self._runs, (Run(self.writer, self.offset, end),))
+        self._runs = joined(self._seen(), (Run(self.writer, self.offset, end),))
+        self._ahead = False
         if self.group.window:
-            self._rows = self._rows_after(tokens, end)
+            self._rows = self._room = self._rows_after(tokens, end)
+            self._begin = max(0, end - self._rows)
         self.offset = end
 
     def append_each(self, tokens: int) -> None:
@@ -67,18 +74,30 @@ class SpanStateStore:
         while rows < window and (at := max(at, rows)) < end:
             rows = min(rows + min(self.group.growth_step, window - at), window)
             at += 1
-        self._rows = min(rows, window)
+        self._rows = self._room = min(rows, window)
+        self._begin = max(0, end - self._rows)
 
     def wrote(self, tokens: int) -> None:
         """The model wrote through `append` already."""
 
     def contents(self, start: int, end: int) -> Runs:
-        """Return what the state holds of positions [start, end): of a window only its own."""
-        return slots(self._runs, max(start, self.first) if self.group.window else start, end)
+        """Return what the state holds of positions [start, end): of a window only the last ones before `end`."""
+        return slots(self._runs, max(start, self._first_before(end)) if self.group.window else start, end)
 
     def copy(self) -> State:
         """Return an own copy of the state."""
-        return State(tuple(self._runs), self.offset - self.first, 0)
+        return State(tuple(self._seen()), self.offset - self.first, 0)
+
+    def copy_window(self, end: int) -> State:
+        """Return an own copy of the window that ends at `end`."""
+        return State(slots(self._runs, 0, end), min(end, self.group.window), 0)
+
+    def narrow(self, end: int) -> None:
+        """Make the window that ends at `end` the live one; its rows are a part of the buffer."""
+        self._runs, self._ahead = list(slots(self._runs, 0, end)), False
+        self._rows = min(end, self.group.window)
+        self._begin = end - self._rows
+        self.offset = end
 
     def hand_out(self) -> State:
         """Return the state as the model hands it out: its convolution's part is a view of the whole forward's input."""
@@ -87,7 +106,8 @@ class SpanStateStore:
 
     def put(self, data: State, offset: int) -> None:
         """Make `data` the live state; it has seen `offset` tokens."""
-        self._runs, self._rows = list(data.runs), data.rows
+        self._runs, self._rows, self._room, self._ahead = list(data.runs), data.rows, data.rows, False
+        self._begin = offset - data.rows
         self.offset = offset
 
     def shared(self, datas: Sequence[State]) -> int:
@@ -101,7 +121,7 @@ class SpanStateStore:
 
     def rewind(self, target: int) -> None:
         """Go back to `target`."""
-        self._runs = list(slots(self._runs, 0, target))
+        self._ahead = self._ahead or target < self.offset
         self.offset = target
 
     def counted(self, data: State) -> int:
@@ -120,12 +140,18 @@ class SpanStateStore:
 
     def live_retained(self) -> int:
         """Return the bytes the live buffers take."""
-        return self._rows * self.group.bytes_per_token if self.group.window else self.live_logical()
+        return self._room * self.group.bytes_per_token if self.group.window else self.live_logical()
 
     def drop(self) -> None:
         """Let the live state go; the offset becomes 0."""
-        self.offset = self._rows = 0
-        self._runs = []
+        self.offset = self._rows = self._room = self._begin = 0
+        self._runs, self._ahead = [], False
+
+    def _seen(self) -> Sequence[Run]:
+        return slots(self._runs, 0, self.offset) if self._ahead else self._runs
+
+    def _first_before(self, end: int) -> int:
+        return max(self._begin, end - self.group.window)
 
     def _rows_after(self, tokens: int, end: int) -> int:
         # As mlx-lm's RotatingKVCache: a prefill keeps what its first token may look at, a decode grows by steps and cuts back to the window.

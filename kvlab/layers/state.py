@@ -1,8 +1,11 @@
 """The rules of layers that keep a whole state: recurrent layers and sliding windows, for any storage.
 
-Invariants:
+Invariants (`recurrent.go` and `rotating.go` of Ollama's MLX runner, v0.30.7 to main):
 - A snapshot is the whole state at its `end`; it is useful only there (some windows also before: `kvlab.layers.reach`), so it belongs to a node's end.
-- It is owned from the start and counts its full size; a merge keeps the child's, a split leaves it with the tail.
+- A snapshot of the live state is owned and counts its full size: of a window all rows its buffer holds, up to window - 1 + n right after a forward of n tokens.
+- A capture of a sliding window inside a forward of several tokens is lazy (`snapshots=lazy`): the forward left its rows in the buffer, in order.
+  Before the buffer changes, all lazy ones are copied out; one that is restored while lazy stays so.
+- A merge keeps the child's, a split leaves it with the tail.
 - A live recurrent state can be resumed only where it rests; a live window can be rewound as far as its rows reach.
 """
 
@@ -21,20 +24,23 @@ class StateLayers:
     Attributes:
         kind: recurrent or rotating.
         store: Their live state.
-        lazies: Always empty: nothing of a whole state is lazy.
+        captures_inside: A sliding window's rows stay in order after a forward, so a capture need not end one.
+        lazies: Snapshots that are still rows of the live buffer, by id.
         views: Snapshots that hold what the model handed out, by id (`capture_as=view`).
     """
 
     rewinds = False
 
-    __slots__ = ("_as_view", "_book", "_group", "kind", "lazies", "store", "views")
+    __slots__ = ("_as_view", "_book", "_group", "_in_order", "captures_inside", "kind", "lazies", "store", "views")
 
     def __init__(self, group: int, store: StateStore, policy: Policy, book: Book) -> None:
         self._group = group
         self.store = store
         self.kind = store.group.kind
         self._book = book
-        self._as_view = policy.capture_as == "view"
+        self._as_view = policy.capture_as == "view" and not store.group.window
+        self._in_order = False
+        self.captures_inside = policy.snapshots == "lazy" and store.group.window > 0 and not store.group.chunked
         self.lazies: dict[int, Snapshot] = {}
         self.views: dict[int, Snapshot] = {}
 
@@ -43,8 +49,11 @@ class StateLayers:
         """Tokens the live state has seen."""
         return self.store.offset
 
-    def will_write(self, tokens: int) -> None:
-        """Nothing is overwritten: snapshots are owned."""
+    def will_write(self, tokens: int, first: int | None = None) -> None:
+        """Get ready for a write: rows of the live buffer move, so lazy snapshots are copied out."""
+        del first
+        self._in_order = tokens > 1
+        self._own_lazies()
 
     def wrote(self, tokens: int) -> None:
         """A forward wrote `tokens`."""
@@ -57,10 +66,17 @@ class StateLayers:
         if offset == 0:
             return None
         data = self.store.hand_out() if self._as_view else self.store.copy()
-        contents = Contents(data, self.store.counted(data), self.store.retained(data), is_view=self._as_view)
-        snapshot = self._book.take(self._group, self.kind, self.store.first, offset, contents)
+        snapshot = self._book.take(self._group, self.kind, self.store.first, offset, self._contents(data))
         if self._as_view:
             self.views[snapshot.id] = snapshot
+        return snapshot
+
+    def capture(self, start: int, end: int) -> Snapshot | None:
+        """Return a snapshot of the state at `end`: lazy where a forward of several tokens left the window's rows in order."""
+        if not (self.captures_inside and self._in_order):
+            return self.snapshot(start)
+        snapshot = self._book.take_lazy(self._group, self.kind, max(0, end - self.store.group.window), end)
+        self.lazies[snapshot.id] = snapshot
         return snapshot
 
     def can_restore(self, snapshot: Snapshot | None, target: int) -> bool:
@@ -74,7 +90,11 @@ class StateLayers:
         if not self.can_restore(snapshot, target):
             return False
         if snapshot is not None:
-            self.store.put(snapshot.data, snapshot.end)
+            self._own_lazies(but=snapshot)
+            if snapshot.state == "lazy":
+                self.store.narrow(snapshot.end)
+            else:
+                self.store.put(snapshot.data, snapshot.end)
         if target < self.store.offset:
             self.store.rewind(target)
         return True
@@ -92,6 +112,7 @@ class StateLayers:
 
     def close(self, snapshot: Snapshot) -> None:
         """End a snapshot."""
+        self.lazies.pop(snapshot.id, None)
         self.views.pop(snapshot.id, None)
         self._book.close(snapshot)
 
@@ -108,5 +129,14 @@ class StateLayers:
         self.store.drop()
 
     def free(self) -> None:
-        """Let the live state go."""
+        """Let the live state go. Lazy snapshots are copied out first, so their bytes move and are not released."""
+        self._own_lazies()
         self.store.drop()
+
+    def _own_lazies(self, but: Snapshot | None = None) -> None:
+        for snapshot in [one for one in self.lazies.values() if one is not but]:
+            self._book.own(snapshot, self._contents(self.store.copy_window(snapshot.end)))
+            del self.lazies[snapshot.id]
+
+    def _contents(self, data: object) -> Contents:
+        return Contents(data, self.store.counted(data), self.store.retained(data), is_view=self._as_view)

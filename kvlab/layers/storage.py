@@ -70,12 +70,16 @@ class KVStore(Store, Protocol):
         """Return an own copy of slots [start, end); it shares no buffer with anything."""
         ...
 
+    def tokens(self, data: Any) -> int:
+        """Return how many tokens an owned copy holds."""
+        ...
+
     def put(self, data: Any) -> None:
         """Append an owned copy's contents at the offset, growing the buffer as a forward would."""
         ...
 
-    def cut(self, data: Any, at: int) -> tuple[Any, Any]:
-        """Cut an owned copy after `at` tokens into two own copies."""
+    def cut(self, data: Any, at: int, end: int) -> tuple[Any, Any]:
+        """Cut an owned copy after `at` tokens into two own copies, of its first `end` tokens."""
         ...
 
     def join(self, first: Any, second: Any) -> Any:
@@ -93,6 +97,14 @@ class StateStore(Store, Protocol):
 
     def copy(self) -> Any:
         """Return an own copy of the state; it shares no buffer with anything."""
+        ...
+
+    def copy_window(self, end: int) -> Any:
+        """Return an own copy of the window that ends at `end`, of which the last forward of several tokens left all rows."""
+        ...
+
+    def narrow(self, end: int) -> None:
+        """Make the window that ends at `end` the live one, without a copy: later rows are out of reach, their buffer stays."""
         ...
 
     def hand_out(self) -> Any:

@@ -143,6 +143,10 @@ class MLXModel:
         self._forward(tokens)
         mx.eval([cache.state for cache in self.caches])
 
+    def draft(self, tokens: int) -> None:
+        """Never called: mlx-lm loads no draft head."""
+        raise NotImplementedError
+
     def decode(self, token: int, tokens: int = 1) -> list[int]:
         """Evaluate `token` at the live offset, write it into the caches, and return the next token, given or sampled; only one can be had at once."""
         import mlx.core as mx

@@ -80,7 +80,11 @@ class Model(Protocol):
         ...
 
     def prefill(self, tokens: Sequence[int]) -> None:
-        """Evaluate `tokens` at the live offset and write them into the stores. No logits."""
+        """Evaluate `tokens` at the live offset and write them into the stores, draft layers apart. No logits."""
+        ...
+
+    def draft(self, tokens: int) -> None:
+        """Write the next `tokens` slots of the draft layers, where the model has any."""
         ...
 
     def decode(self, token: int, tokens: int = 1) -> list[int]:

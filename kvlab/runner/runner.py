@@ -17,7 +17,7 @@ from kvlab.cache.media import clear_edge, folded
 from kvlab.errors import BadValue
 from kvlab.events import BytesRead, ChunkRan, Event, Log, RequestBegan, RequestClosed, TokenOut
 from kvlab.policy import Policy
-from kvlab.runner.chunks import next_edge
+from kvlab.runner.drafts import Drafts
 from kvlab.runner.model import Model
 from kvlab.runner.running import Running
 from kvlab.runner.timing import Timing
@@ -127,7 +127,7 @@ class Runner:
         self.segments = SEGMENTS[self.policy.store_segments](self.model, request, tokens)
         session = self.cache.begin(keyed, request.media, self.segments)
         session.schedule(capture_offsets(len(tokens), self.policy, partial(self._message_ends, request, tokens)))
-        running = Running(request, tokens, session, timing)
+        running = Running(request, tokens, session, Drafts(self.cache, session, self.model), timing)
         self.last = (tokens, running.reply)
         return running
 
@@ -153,23 +153,31 @@ class Runner:
         return tokens
 
     def _prefill(self, running: Running) -> Iterator[Event]:
-        session, request = running.session, running.request
-        tokens = running.tokens
-        at, last = session.cached, len(tokens) - 1
+        session = running.session
+        at, last = session.cached, len(running.tokens) - 1
         while not self._stops(running, at) and at < last:
-            edge = next_edge(at, session.cached, last, self.policy.prefill_chunk, session.captures.next_offset(), request.cancel_after)
+            edge = min(session.captures.ends_chunk(at + self.policy.prefill_chunk), running.request.cancel_after or last, last)
             edge = clear_edge(session.items, at, edge, last)
-            started = time.perf_counter()
-            with session.writing(edge - at):
-                self.model.prefill(tokens[at:edge])
-            self.log.append(ChunkRan(start=at, end=edge, seconds=time.perf_counter() - started))
-            session.capture()
-            yield from self._tell(running, "prefill")
-            at = edge
+            while at < edge:
+                at = yield from self._forward(running, at, edge)
+            running.drafts.follow()
         running.timing.prefilled()
+
+    def _forward(self, running: Running, at: int, chunk_end: int) -> Generator[Event, None, int]:
+        session = running.session
+        end = session.captures.ends_forward(chunk_end)
+        started = time.perf_counter()
+        with session.writing(end - at, chunk_end - at):
+            self.model.prefill(running.tokens[at:end])
+        self.log.append(ChunkRan(start=at, end=end, seconds=time.perf_counter() - started))
+        session.capture()
+        yield from self._tell(running, "prefill")
+        return end
 
     def _attach(self, running: Running) -> Iterator[Event]:
         # What a cut prefill captured is left to the close: whether it is kept is the policy's `on_cancel`.
+        if not self._cancelled or self.policy.settle_draft:
+            running.drafts.settle()
         if not self._cancelled:
             running.session.attach()
         yield from self._tell(running, "attach")
@@ -185,8 +193,9 @@ class Runner:
             if len(reply) == most:
                 running.stop = "context" if most < running.request.limit else "limit" if reply else "no_reply"
                 break
-            with session.writing(stride):
+            with session.writing(stride, 1):
                 said = self.model.decode(token, stride)
+            running.drafts.follow()
             running.timing.produced()
             reply += said
             token = said[-1]
@@ -209,6 +218,10 @@ class Runner:
     def _close(self, running: Running) -> None:
         self.model.end()
         running.timing.ended()
+        if running.stop != "cancelled" or running.reply or self.policy.settle_draft:
+            running.drafts.settle()
+        else:
+            running.drafts.flush()
         self.cache.read_bytes("decode")
         if running.stop == "cancelled":
             running.session.cancel(running.reply)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kvlab.cache import Session
+from kvlab.runner.drafts import Drafts
 from kvlab.runner.timing import Timing
 from kvlab.workloads.request import Request
 
@@ -18,6 +19,7 @@ class Running:
         request: What was asked.
         tokens: Its prompt.
         session: Its hold on the cache.
+        drafts: What it writes to draft layers.
         timing: Its seconds.
         reply: The tokens the model produced; a stop token is one of them.
         stop: Why it ended (`kvlab.events.STOPS`); cancelled until something else is known.
@@ -26,6 +28,7 @@ class Running:
     request: Request
     tokens: Sequence[int]
     session: Session
+    drafts: Drafts
     timing: Timing
     reply: list[int] = field(default_factory=list[int])
     stop: str = "cancelled"

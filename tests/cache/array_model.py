@@ -97,7 +97,15 @@ class ArrayModel:
         at = self.stores[0].offset
         end = at + len(tokens)
         assert self.stream[at:end] == list(tokens)
-        for store in self.stores:
+        self._write(tokens, at, end, [store for store in self.stores if store.group.kind != "draft_kv"])
+
+    def draft(self, tokens: int) -> None:
+        drafts = [store for store in self.stores if store.group.kind == "draft_kv"]
+        at = drafts[0].offset
+        self._write(self.stream[at : at + tokens], at, at + tokens, drafts)
+
+    def _write(self, tokens: Sequence[int], at: int, end: int, stores: Sequence[Store]) -> None:
+        for store in stores:
             for cache in store.caches:  # pyright: ignore[reportAttributeAccessIssue]
                 if store.group.kind == "recurrent":
                     fold(cache, tokens)

@@ -16,6 +16,7 @@ from kvlab.cache.check import Checker, HasContents
 from kvlab.events import Event, Log, SnapshotClosed, SnapshotTaken, Violation, Warned, WrongPositions
 from kvlab.lab.span_model import SpanModel
 from kvlab.policy import Policy
+from kvlab.runner.drafts import Drafts
 from kvlab.shape import Shape
 from kvlab.trie import Node, to_keys
 from kvlab.workloads import Request
@@ -88,34 +89,37 @@ class Harness:
         self.check(session, "begin")
         self.assert_holds(stream, session.cached)
         session.schedule(captures)
-        self._feed(session, cancel_at if cancel_at is not None else len(tokens) - 1)
+        drafts = Drafts(self.cache, session, self.model)
+        self._feed(session, drafts, cancel_at if cancel_at is not None else len(tokens) - 1)
+        drafts.settle()
         if cancel_at is not None:
             session.cancel()
         else:
             session.attach()
             self.check(session, "attach")
-            self._reply(session, generated)
+            self._reply(session, drafts, generated)
+            drafts.settle()
             session.close(generated)
         self.check(session, "close")
         self.assert_holds(stream, self.cache.offset)
         return Ran(session.matched, session.cached, session.left, pending, stream, self.cache.offset)
 
-    def _feed(self, session: Session, last: int) -> None:
-        # A pass ends at every scheduled capture: that is how kvlab captures.
+    def _feed(self, session: Session, drafts: Drafts, last: int) -> None:
         at = session.cached
         while at < last:
-            capture = session.captures.next_offset()
-            edge = min(last, capture) if capture is not None and capture > at else last
-            with session.writing(edge - at):
+            edge = session.captures.ends_forward(last)
+            with session.writing(edge - at, last - at):
                 self.model.prefill(session.tokens[at:edge])
             session.capture()
             self.check(session, "prefill")
             at = edge
+        drafts.follow()
 
-    def _reply(self, session: Session, generated: Sequence[int]) -> None:
+    def _reply(self, session: Session, drafts: Drafts, generated: Sequence[int]) -> None:
         for token in [session.tokens[-1], *generated][: len(generated)]:
             with session.writing(1):
                 self.model.decode(token)
+            drafts.follow()
             self.check(session, "decode")
 
     def check(self, session: Session, phase: str) -> None:

@@ -27,12 +27,28 @@ def test_31_a_wrapped_window_cannot_go_back(make: Make) -> None:
 
 def test_32_a_snapshot_restores_the_window(make: Make) -> None:
     bench = make(4)
-    bench.say(10)
+    bench.say(6)
+    bench.singles(4)
     snapshot = bench.take()
     bench.layers.free()
     assert bench.offset == 0
     assert bench.layers.restore(snapshot, 10)
     assert (bench.offset, bench.buffer()) == (10, [7, 8, 9, 10])
+
+
+def test_a_snapshot_right_after_a_long_write_keeps_all_its_rows(make: Make) -> None:
+    """`Snapshot` clones `State`, which holds up to window - 1 + n rows after a write of n (rotating.go, every version)."""
+    bench = make(4)
+    bench.say(6)
+    bench.say(5)
+    snapshot = bench.take()
+    assert (snapshot.counted, snapshot.start, snapshot.end) == (8 * ROW_BYTES, 3, 11)
+    bench.layers.free()
+    assert bench.layers.restore(snapshot, 11)
+    assert bench.buffer() == [4, 5, 6, 7, 8, 9, 10, 11]
+    assert not bench.layers.can_restore(snapshot, 10)
+    bench.say(1)
+    assert bench.held() == [9, 10, 11, 12]
 
 
 @pytest.mark.parametrize("singles", range(5))
@@ -51,41 +67,55 @@ def test_33_single_writes_after_a_restore_land_right(make: Make, singles: int) -
 @pytest.mark.parametrize(("window", "before"), [(32, 4), (8, 4), (4, 10)])
 @pytest.mark.parametrize("accepted", range(5))
 def test_43_every_accepted_count_restores_its_own_window(make: Make, window: int, before: int, accepted: int) -> None:
-    """A capture ends a pass, so captures at each of four tokens are four passes."""
     bench = make(window)
     bench.say(before)
     taken = [bench.take()]
-    for _ in range(4):
-        bench.say(1)
-        taken.append(bench.take())
+    bench.say(4)
+    taken += [bench.capture(before + count) for count in range(1, 5)]
+    assert {one.state for one in taken[1:]} == {"lazy"}
     assert bench.layers.restore(taken[accepted], before + accepted)
     offset = before + accepted
     assert bench.held() == list(range(offset - min(offset, window) + 1, offset + 1))
 
 
 def test_44_a_restore_before_the_end_leaves_the_snapshot_whole(make: Make) -> None:
-    """A window's snapshot is owned at once, so a restore copies; what upstream must re-point is here never shared."""
+    """A lazy snapshot that is restored stays lazy; the write that follows copies it out first, with its later rows."""
     bench = make(8)
     bench.say(6)
-    snapshot = bench.take()
+    snapshot = bench.capture(6)
     assert bench.layers.restore(snapshot, 4)
-    assert bench.held() == [1, 2, 3, 4]
+    assert (bench.held(), snapshot.state) == ([1, 2, 3, 4], "lazy")
     bench.say(3)
-    assert bench.held() == [1, 2, 3, 4, 7, 8, 9]
+    assert (bench.held(), snapshot.state) == ([1, 2, 3, 4, 7, 8, 9], "owned")
     assert bench.layers.restore(snapshot, 6)
     assert bench.held() == [1, 2, 3, 4, 5, 6]
 
 
-def test_45_neither_a_restore_nor_the_next_write_counts_again(make: Make) -> None:
-    """The bytes of a window are counted when its snapshot is placed, once; upstream counts them at the write that copies it out."""
+def test_44_a_restore_of_a_lazy_capture_copies_out_the_others(make: Make) -> None:
+    bench = make(4)
+    bench.say(4)
+    bench.say(6)
+    first, second = bench.capture(7), bench.capture(9)
+    assert bench.layers.restore(first, 7)
+    assert (first.state, second.state, bench.held()) == ("lazy", "owned", [4, 5, 6, 7])
+    # the narrowed window is a part of the buffer that the write left
+    assert bench.store.live_retained() >= 9 * ROW_BYTES
+    bench.say(2)
+    assert (first.state, first.counted, bench.held()) == ("owned", 4 * ROW_BYTES, [6, 7, 11, 12])
+    assert bench.layers.restore(second, 9)
+    assert bench.held() == [6, 7, 8, 9]
+
+
+def test_45_a_restore_counts_nothing_and_the_next_write_once(make: Make) -> None:
     bench = make(8)
     bench.say(6)
-    snapshot = bench.take()
+    snapshot = bench.capture(6)
     grown: list[int] = []
     bench.book.on_growth = lambda node: grown.append(node.counted)
     bench.place(snapshot)
-    assert grown == [6 * ROW_BYTES]
     bench.layers.restore(snapshot, 4)
+    assert (grown, bench.book.counted) == ([], 0)
+    bench.say(3)
     bench.say(3)
     assert grown == [6 * ROW_BYTES]
     assert bench.book.counted == snapshot.counted == 6 * ROW_BYTES
@@ -96,7 +126,8 @@ def test_46_a_capture_at_a_single_write_restores_right(make: Make, before: int) 
     bench = make(4)
     bench.singles(before)
     bench.say(1)
-    snapshot = bench.take()
+    snapshot = bench.capture(before + 1)
+    assert snapshot.state == "owned"
     want = bench.held()
     assert want == list(range(max(1, before - 2), before + 2))
     bench.singles(3)
@@ -105,12 +136,11 @@ def test_46_a_capture_at_a_single_write_restores_right(make: Make, before: int) 
 
 
 def test_47_captures_inside_two_long_writes_restore_exactly(make: Make) -> None:
-    """The two writes of eight tokens end at the captures: four passes of four."""
     bench = make(6)
     taken = {}
-    for _ in range(4):
-        bench.say(4)
-        taken[bench.offset] = bench.take()
+    for capture in (4, 12):
+        bench.say(8)
+        taken[capture] = bench.capture(capture)
     assert bench.layers.restore(taken[4], 4)
     assert bench.held() == [1, 2, 3, 4]
     bench.layers.free()
@@ -118,16 +148,15 @@ def test_47_captures_inside_two_long_writes_restore_exactly(make: Make) -> None:
     assert bench.held() == [7, 8, 9, 10, 11, 12]
 
 
-def test_48_a_free_changes_no_counted_byte(make: Make) -> None:
-    """Snapshots of windows are owned at once: their bytes count when they are placed, and the free has nothing to copy out."""
+def test_48_a_lazy_capture_counts_from_the_free_on(make: Make) -> None:
     bench = make(4)
     bench.say(10)
-    snapshot = bench.take()
-    assert bench.book.counted == 0
+    snapshot = bench.capture(10)
     node = bench.place(snapshot)
-    assert (snapshot.state, bench.book.counted, node.counted) == ("owned", 4 * ROW_BYTES, 4 * ROW_BYTES)
+    assert (snapshot.state, bench.book.counted, node.counted) == ("lazy", 0, 0)
     bench.layers.free()
-    assert (bench.book.counted, snapshot.retained >= snapshot.counted) == (4 * ROW_BYTES, True)
+    assert (snapshot.state, bench.book.counted, node.counted) == ("owned", 4 * ROW_BYTES, 4 * ROW_BYTES)
+    assert snapshot.retained >= snapshot.counted
 
 
 def test_61_a_short_pass_after_a_wrap_keeps_what_its_first_token_sees(make: Make) -> None:

@@ -74,6 +74,12 @@ class WindowBench:
         assert snapshot is not None
         return snapshot
 
+    def capture(self, end: int) -> Snapshot:
+        """Return a capture at offset `end`, inside or at the end of the last write."""
+        snapshot = self.layers.capture(0, end)
+        assert snapshot is not None
+        return snapshot
+
     def place(self, snapshot: Snapshot) -> Node:
         """Put a snapshot on a node and return the node."""
         node = Node(9, None, b"", 0)
