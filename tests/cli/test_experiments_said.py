@@ -115,9 +115,11 @@ def test_the_stale_snapshot_names_positions_and_owner_and_the_ladder_bytes_per_c
 
 
 CASES = sorted((Path(__file__).parents[1] / "cases").rglob("*.json"))
+SOME = [path for path in CASES if path.parent.name != "upstream" or path.stem.endswith("0")]
+"""Of the cases of upstream's own code a tenth: tests/upstream holds all."""
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOME, ids=lambda path: path.stem)
 def test_every_case_holds_on_the_twin(kvlab_says: Kvlab, path: Path) -> None:
     said = kvlab_says("twin", path, "--json")
     assert said.json["expected"]["holds"] is True
