@@ -34,13 +34,13 @@ class Drafts:
         self._waiting = 0
         self._fed = False
 
-    def follow(self) -> None:
-        """Note that a forward wrote the target layers: all its pairs but the last are complete."""
+    def follow(self, *, singly: bool = False) -> None:
+        """Note that a forward wrote the target layers, or with `singly` as many forwards of one token: all pairs but the last are complete."""
         self._fed = True
         if self._at_once:
             self.settle()
         elif self._layers:
-            self._wait_for(_offset(self._targets) - 1)
+            self._wait_for(_offset(self._targets) - 1, self._most if singly else None)
 
     def settle(self) -> None:
         """Write all pairs, the last one with the token that follows."""
@@ -49,21 +49,21 @@ class Drafts:
                 self._wait_for(_offset(self._targets))
             self.flush()
 
-    def flush(self) -> None:
-        """Write the pairs that are complete."""
+    def flush(self, first: int | None = None) -> None:
+        """Write the pairs that are complete; upstream's runner writes the first `first` at once when that differs."""
         # after an interrupted forward the layers may rest before what was waiting
         tokens = min(self._waiting, _offset(self._targets) - self._written) if self._layers else 0
         if tokens > 0 and _offset(self._layers) == self._written:
-            with self._session.writing(tokens, layers=self._layers):
+            with self._session.writing(tokens, first, layers=self._layers):
                 self._model.draft(tokens)
             self._written += tokens
             self._session.capture()
         self._waiting = 0
 
-    def _wait_for(self, end: int) -> None:
+    def _wait_for(self, end: int, first: int | None = None) -> None:
         self._waiting = max(self._waiting, end - self._written)
         if self._waiting >= self._most:
-            self.flush()
+            self.flush(first)
 
 
 def _offset(layers: list[Layer]) -> int:

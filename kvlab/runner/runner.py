@@ -195,7 +195,7 @@ class Runner:
                 break
             with session.writing(stride, 1):
                 said = self.model.decode(token, stride)
-            running.drafts.follow()
+            running.drafts.follow(singly=True)
             running.timing.produced()
             reply += said
             token = said[-1]
