@@ -5,7 +5,8 @@ Pairs wait until there are 256 (an eighth of a chunk), or until they are settled
 
 Eager captures (v0.30.7, which keeps no draft layers) take all layers where they rest, so draft layers are written at once there.
 
-Invariant: between requests draft layers rest where the target layers do, except after a cancelled prefill under `settle_draft=False`.
+Invariant: between requests draft layers rest where the target layers do, except after a cancelled prefill under `settle_draft=False`,
+and after a request without a reply under `draft_keys=single`.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ FLUSHES_PER_CHUNK = 8
 class Drafts:
     """What one request writes to its model's draft layers; nothing when there are none."""
 
-    __slots__ = ("_at_once", "_fed", "_layers", "_model", "_most", "_session", "_targets", "_waiting", "_written")
+    __slots__ = ("_at_once", "_fed", "_late", "_layers", "_model", "_most", "_session", "_targets", "_waiting", "_written")
 
     def __init__(self, cache: Cache, session: Session, model: Model) -> None:
         self._layers = [layer for layer in cache.layers if layer.kind == "draft_kv"]
         self._targets = cache.targets
         self._at_once = cache.policy.snapshots == "eager"
+        self._late = cache.policy.draft_keys == "single"
         self._session = session
         self._model = model
         self._most = max(1, cache.policy.prefill_chunk // FLUSHES_PER_CHUNK)
@@ -42,10 +44,10 @@ class Drafts:
         elif self._layers:
             self._wait_for(_offset(self._targets) - 1, self._most if singly else None)
 
-    def settle(self) -> None:
-        """Write all pairs, the last one with the token that follows."""
+    def settle(self, *, at_end: bool = True) -> None:
+        """Write all pairs, the last one with the token that follows; v0.30.11 to v0.32.0 did so at a reply's end only."""
         if self._layers:
-            if self._fed:
+            if self._fed and (at_end or not self._late):
                 self._wait_for(_offset(self._targets))
             self.flush()
 

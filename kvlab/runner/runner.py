@@ -177,7 +177,7 @@ class Runner:
     def _attach(self, running: Running) -> Iterator[Event]:
         # What a cut prefill captured is left to the close: whether it is kept is the policy's `on_cancel`.
         if not self._cancelled or self.policy.settle_draft:
-            running.drafts.settle()
+            running.drafts.settle(at_end=False)
         if not self._cancelled:
             running.session.attach()
         yield from self._tell(running, "attach")
@@ -219,7 +219,7 @@ class Runner:
         self.model.end()
         running.timing.ended()
         if running.stop != "cancelled" or running.reply or self.policy.settle_draft:
-            running.drafts.settle()
+            running.drafts.settle(at_end=bool(running.reply))
         else:
             running.drafts.flush()
         self.cache.read_bytes("decode")
