@@ -1,4 +1,4 @@
-"""The models of the published experiments: the shipped shapes, weights included, which say what of them is a fact and what a guess."""
+"""The models of the published experiments: the shipped shapes, weights included, which say what of them is a fact, what was fitted and what is a guess."""
 
 from __future__ import annotations
 
