@@ -18,15 +18,28 @@ from typing import Protocol
 
 import polars as pl
 
+from kvlab.errors import UnreadableInput
 from kvlab.output_file import FileKind, replacing, unwritable
+from kvlab.packed import AT_WILL, MOST_RATIO
 from kvlab.recording.columns import conform, empty
 from kvlab.recording.manifest import Manifest
+from kvlab.recording.parquet_footer import Size, size_of
 from kvlab.recording.parts import decode, encode, missing_name, part_number
 from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_beside, put_in_place, require_outside
 from kvlab.recording.writing import Writing
+from kvlab.units import binary
 
 ROWS_A_PART = 500_000
 """Events in a part that is written anew."""
+
+MOST_UNPACKED = 20
+"""How many times its own size the files of an archive may take: parts are packed already."""
+
+VALUES_AT_WILL, VALUES_A_BYTE = 1 << 24, 100
+"""Values of any recording's table of events, and for each byte that is stored: recordings have up to 10, a table made to fill a machine 1,000."""
+
+MOST_MISSING = 10
+"""Parts missing in a row that are named one by one."""
 
 MOST_MANIFEST = 1 << 20
 """Bytes of a manifest that are read at most."""
@@ -36,6 +49,9 @@ _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 class Files(Protocol):
     """A recording's files by name, such as `events/part-000000-0badcafe.parquet`."""
+
+    packed: int
+    """Bytes of all files as they are stored."""
 
     def names(self) -> list[str]:
         """Return all names."""
@@ -51,15 +67,23 @@ class FolderFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        # a stranger's folder may have a pipe or a device in it, which never ends
+        self._names = [path.relative_to(folder).as_posix() for path in (folder / EVENTS).glob("*") if path.is_file()]
+        self.packed = 0
+        for name in self._names:
+            # a run that goes on may rename what it has just written
+            with contextlib.suppress(OSError):
+                self.packed += (folder / name).stat().st_size
 
     def names(self) -> list[str]:
         """Return all names."""
-        return [path.relative_to(self._folder).as_posix() for path in (self._folder / EVENTS).glob("*")]
+        return self._names
 
     def read(self, name: str) -> bytes | None:
         """Return a file's bytes; None when it is not there or cannot be read."""
+        path = self._folder / name
         try:
-            return (self._folder / name).read_bytes()
+            return path.read_bytes() if path.is_file() and (name != MANIFEST or path.stat().st_size <= MOST_MANIFEST) else None
         except OSError:
             return None
 
@@ -68,12 +92,16 @@ class ZipFiles:
     """Files of a packed recording. Those a file manager packed, one folder down, are found as well.
 
     Raises:
-        zipfile.BadZipFile: the archive is cut short or is none.
+        zipfile.BadZipFile: the archive is cut short or is none, or its files are far more than it.
     """
 
     def __init__(self, data: bytes) -> None:
         self._zip = zipfile.ZipFile(io.BytesIO(data))
         inside = [name for name in self._zip.namelist() if name.rpartition("/")[2] == MANIFEST and name.count("/") <= 1]
+        self.packed = len(data)
+        if sum(item.file_size for item in self._zip.infolist()) > max(AT_WILL, MOST_UNPACKED * self.packed):
+            msg = "it unpacks to far more than it is"
+            raise zipfile.BadZipFile(msg)
         self._prefix = min(inside, key=len).removesuffix(MANIFEST) if inside else ""
 
     def names(self) -> list[str]:
@@ -83,6 +111,8 @@ class ZipFiles:
     def read(self, name: str) -> bytes | None:
         """Return a file's bytes; None when it is not there or cannot be read."""
         try:
+            if name == MANIFEST and self._zip.getinfo(self._prefix + name).file_size > MOST_MANIFEST:
+                return None
             return self._zip.read(self._prefix + name)
         except (KeyError, OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
             return None
@@ -97,13 +127,23 @@ class Found:
 
 
 def read_parts(files: Files, manifest: Manifest) -> Found:
-    """Read all parts in order. A part that is missing in between, or at the end of a complete recording, is damaged too."""
+    """Read all parts in order. A part that is missing in between, or at the end of a complete recording, is damaged too.
+
+    Raises:
+        UnreadableInput: they unpack to far more than they are stored in.
+    """
     there = {number: name for name in sorted(files.names()) if (number := part_number(name)) is not None}
     tables: list[pl.DataFrame] = []
     damaged: list[str] = []
-    for number in range(max(there, default=-1) + 1):
-        name = there.get(number, missing_name(number))
+    room = Size(max(VALUES_AT_WILL, VALUES_A_BYTE * files.packed), max(AT_WILL, MOST_RATIO * files.packed))
+    before = -1
+    for number, name in sorted(there.items()):
+        damaged += [missing_name(gap) for gap in range(before + 1, min(number, before + 1 + MOST_MISSING))]
+        if number - before - 1 > MOST_MISSING:
+            damaged.append(f"{number - before - 1 - MOST_MISSING:,} more before {name}")
+        before = number
         data = files.read(name)
+        room = room if data is None else _less(room, data, name)
         table = None if data is None else decode(name, data)
         if table is None:
             damaged.append(name)
@@ -115,6 +155,23 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
     if not damaged and manifest.events is not None and events.height < manifest.events:
         damaged.append(missing_name(len(tables)))
     return Found(events, tuple(damaged))
+
+
+def _less(room: Size, data: bytes, name: str) -> Size:
+    """Return what is left of the room for values and bytes after a part."""
+    try:
+        size = size_of(data)
+    except ValueError:
+        # a damaged part, of which nothing is read
+        return room
+    left = Size(room.values - size.values, room.bytes - size.bytes)
+    if min(left) < 0:
+        raise UnreadableInput(
+            what=f"the recording's part {name} unpacks to {size.values:,} values and {binary(size.bytes)}",
+            why=f"all parts may have {VALUES_A_BYTE} values and {MOST_RATIO} bytes for each byte stored, which is far more than a recording has",
+            hint="ask for the recording again; what made this one is not kvlab",
+        )
+    return left
 
 
 def write_folder(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:

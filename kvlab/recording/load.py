@@ -45,7 +45,8 @@ def _files(place: Path) -> Files:
     if place.is_dir():
         return FolderFiles(place)
     try:
-        return ZipFiles(place.read_bytes())
+        # a device or a pipe may never end
+        return ZipFiles(b"" if place.exists() and not place.is_file() else place.read_bytes())
     except zipfile.BadZipFile:
         raise UnreadableInput(
             what=f"{str(place)!r} cannot be read as a recording",

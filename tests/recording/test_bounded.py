@@ -1,0 +1,120 @@
+"""Archives of strangers are bounded: parts, rows, values, bytes unpacked, devices and pipes where files should be."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import kvlab
+from kvlab.errors import UnreadableInput
+from kvlab.packed import AT_WILL
+from kvlab.recording import load
+from kvlab.recording.parquet_footer import size_of
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    out = tmp_path / "run.kvrec"
+    kvlab.twin("smollm2").run("unrelated:2", out=str(out), progress=False)
+    return out
+
+
+def part(number: int, data: bytes) -> str:
+    return f"events/part-{number:06d}-{zlib.crc32(data):08x}.parquet"
+
+
+def parquet(rows: int, **columns: pl.Expr) -> bytes:
+    buffer = io.BytesIO()
+    made = {"kind": pl.lit("loaded"), "seq": pl.lit(0, pl.Int64)} | columns
+    table = pl.select(pl.int_range(rows, dtype=pl.Int64).alias("n")).with_columns(column.alias(name) for name, column in made.items())
+    table.drop("n").write_parquet(buffer, compression="zstd", statistics=False)
+    return buffer.getvalue()
+
+
+def folder(run: Path, number: int, data: bytes) -> Path:
+    (run / part(number, data)).write_bytes(data)
+    return run
+
+
+def archive(run: Path, number: int, data: bytes) -> Path:
+    out = run.with_name("run.kvrec.zip")
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        made.write(run / "manifest.json", "manifest.json")
+        made.writestr(part(number, data), data)
+    return out
+
+
+PLACES = (folder, archive)
+MANY = parquet(20_000_000)
+LONG = parquet(40, text=pl.lit("x" * 4_000_000) + pl.col("n").cast(pl.String))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("data", [MANY, LONG], ids=["rows", "letters"])
+def test_a_part_that_unpacks_to_far_more_is_refused(run: Path, place: Callable[[Path, int, bytes], Path], data: bytes) -> None:
+    with pytest.raises(UnreadableInput, match="unpacks to") as caught:
+        load(place(run, 9, data), strict=False)
+    assert part(9, data) in caught.value.what
+
+
+def test_many_parts_together_are_bounded_too(run: Path) -> None:
+    data = parquet(5_000_000)
+    for number in range(9, 13):
+        folder(run, number, data)
+    with pytest.raises(UnreadableInput, match="unpacks to"):
+        load(run, strict=False)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_part_of_any_number_is_not_counted_up_to(run: Path, place: Callable[[Path, int, bytes], Path]) -> None:
+    recording = load(place(run, 999_999_999, parquet(1)), strict=False)
+    assert len(recording.damaged) < 20
+    assert any("999,99" in name for name in recording.damaged)
+    with pytest.raises(UnreadableInput, match="is damaged") as caught:
+        load(recording.path or run)
+    assert len(str(caught.value)) < 1000
+
+
+def test_an_archive_of_zeros_is_refused_before_it_is_unpacked(run: Path) -> None:
+    out = run.with_name("run.kvrec.zip")
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        made.write(run / "manifest.json", "manifest.json")
+        made.writestr("events/part-000000-00000000.parquet", bytes(AT_WILL + 1))
+    with pytest.raises(UnreadableInput, match="cannot be read as a recording"):
+        load(out)
+
+
+def test_a_manifest_of_any_size_is_not_read(run: Path) -> None:
+    (run / "manifest.json").write_bytes(b" " * 3_000_000 + (run / "manifest.json").read_bytes())
+    with pytest.raises(UnreadableInput, match="is not a recording"):
+        load(run)
+
+
+def test_devices_and_pipes_are_not_waited_for(run: Path) -> None:
+    os.mkfifo(run / "events" / "part-000000-00000000.parquet")
+    (run / "events" / "part-000001-00000000.parquet").symlink_to("/dev/zero")
+    assert load(run, strict=False).requests.height == 2
+    (run / "manifest.json").unlink()
+    os.mkfifo(run / "manifest.json")
+    for path in (run, run / "manifest.json", Path("/dev/zero")):
+        with pytest.raises(UnreadableInput):
+            load(path)
+
+
+def test_the_footer_says_what_is_in_the_file() -> None:
+    size = size_of(parquet(1000, tokens=pl.col("n")))
+    assert size.values == 3000
+    assert 8_000 <= size.bytes < 40_000
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" + bytes(20) + b"PAR1", b"PAR1\xff\xff\xff\xff" + (8).to_bytes(4, "little") + b"PAR1"])
+def test_a_footer_that_is_none(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"footer|parquet"):
+        size_of(data)
