@@ -40,6 +40,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 """The names each field may take; the first is today's upstream main."""
 
+OF_A_SERVER = ("fit", "close")
+"""Choices of a server's life cycle. The cache of a run does not follow them: they are no part of what a run is said to follow."""
+
 NEWEST_KNOWN = (0, 34)
 """Major and minor number of the newest releases whose rules are known: reports name them up to 0.34.2, and what main changed came after."""
 
@@ -64,6 +67,9 @@ class Policy:
         clear_pool_after_load: The allocator's free buffers are given back once weights are loaded.
         store_segments: Of a prompt, what the store of whole entries keeps by itself: nothing, or what mlx-lm's server keeps (`kvlab.workloads.segments`).
         store_entries: Whole entries kept at most; 0 for no limit (mlx-lm's server keeps 10).
+        fit: What a server counts as free before it loads a model. Serving alone follows it.
+        close: What a server waits for when it unloads one. Serving alone follows it.
+        release: The release that `ollama` was called with. It is no choice: equal choices are equal policies.
     """
 
     budget_bytes: int = 8 * GIB
@@ -96,6 +102,7 @@ class Policy:
     store_entries: int = 0
     fit: str = "system_bound"
     close: str = "reap"
+    release: str = field(default="main", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, names in CHOICES.items():
@@ -126,7 +133,7 @@ class Policy:
                 why=f"the version table goes from 0.30.7 to the releases {NEWEST_KNOWN[0]}.{NEWEST_KNOWN[1]}.x",
                 hint="use main: the rules of upstream's main branch as last read",
             )
-        return cls(**_at_version(key, version))
+        return cls(**_at_version(key, version), release=version)
 
     @classmethod
     def of_server(cls, version: str) -> Policy:
@@ -135,7 +142,7 @@ class Policy:
         Raises:
             BadValue: the text is no version, or older than 0.30.7.
         """
-        return cls() if version == "main" else cls(**_at_version(_version_key(version), version))
+        return cls() if version == "main" else cls(**_at_version(_version_key(version), version), release=version)
 
     @classmethod
     def kvlab(cls) -> Policy:
@@ -164,7 +171,7 @@ class Policy:
 
     def replace(self, **choices: Any) -> Policy:
         """Return this policy with some choices changed. Text is read as the field's type (`budget_bytes="8GiB"`)."""
-        known = {item.name for item in dataclasses.fields(self)}
+        known = {*self.to_dict(), *OF_A_SERVER}
         for name in choices:
             if name not in known:
                 raise BadValue(
@@ -174,14 +181,20 @@ class Policy:
                 )
         return dataclasses.replace(self, **{name: _typed(name, value) for name, value in choices.items()})
 
+    def set_of_a_server(self) -> dict[str, str]:
+        """Return what `OF_A_SERVER` names and this policy sets otherwise than its release does."""
+        usual = {} if self.release == "main" else _at_version(_version_key(self.release), self.release)
+        return {name: getattr(self, name) for name in OF_A_SERVER if getattr(self, name) != usual.get(name, CHOICES[name][0])}
+
     def diff(self, other: Policy) -> dict[str, tuple[Any, Any]]:
-        """Return the fields in which two policies differ, each as (this one's value, the other's)."""
+        """Return the choices in which two runs differ, each as (this one's value, the other's). What only a server follows is not among them."""
         mine, theirs = self.to_dict(), other.to_dict()
         return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the choices as JSON holds them."""
-        choices: dict[str, Any] = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        """Return the choices that a run follows, as JSON holds them."""
+        left_out = (*OF_A_SERVER, "release")
+        choices: dict[str, Any] = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in left_out}
         return choices | {"evict_at": sorted(self.evict_at)}
 
 

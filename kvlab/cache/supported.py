@@ -36,8 +36,10 @@ def require_supported(policy: Policy) -> None:
     """Check that the engine follows every choice of `policy`.
 
     Raises:
-        BadValue: a choice has no meaning under the policy's `store`; the field and its value are named.
+        BadValue: a choice that only a server follows was set, or one that has no meaning under the policy's `store`; the field and its value are named.
     """
+    for field, value in policy.set_of_a_server().items():
+        raise not_of_a_run(field, value)
     fields, follows, about = _REFUSED[policy.store]
     other = next(store for store in _REFUSED if store != policy.store)
     for field, (value, main) in policy.diff(Policy()).items():
@@ -47,3 +49,12 @@ def require_supported(policy: Policy) -> None:
                 why=f"{follows} {field}={main} only: {about}",
                 hint=f"set {field}={main}, or store={other}",
             )
+
+
+def not_of_a_run(field: str, value: object) -> BadValue:
+    """Return the error for a run that sets what only a server follows."""
+    return BadValue(
+        what=f"the run sets {field}={value}",
+        why=f"{field} is about a server that loads and closes models; it acts in serving alone, and a run's cache would be the same with any value",
+        hint=f"leave {field} out; `kvlab faults` lists what it is about among the life-cycle entries",
+    )

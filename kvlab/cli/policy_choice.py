@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvlab.errors import BadValue
-from kvlab.policy import Policy
+from kvlab.policy import OF_A_SERVER, Policy
 from kvlab.units import parse_bytes
 from kvlab.workloads import Workload
 
@@ -25,13 +25,17 @@ def chosen_policy(default: Policy, workload: Mapping[str, Any], version: str | N
     Raises:
         BadValue: a version, field or value that no policy has, or that this version's engine does not follow.
     """
-    from kvlab.cache.supported import require_supported
+    from kvlab.cache.supported import not_of_a_run, require_supported
 
     asked = dict(workload) if version is None else {**workload, "version": version}
     if asked.get("version") == KVLAB:
         del asked["version"]
         default = Policy.kvlab().replace(prefill_chunk=default.prefill_chunk)
     single = single_choices(choices)
+    for field in OF_A_SERVER:
+        # refused whatever the value: who sets it expects that something follows it
+        if field in single:
+            raise not_of_a_run(field, single[field])
     if budget is not None:
         single["budget_bytes"] = parse_bytes(budget)
     policy = default.amended(asked).replace(**single)

@@ -15,7 +15,7 @@ from pathlib import PureWindowsPath
 from typing import Any, cast
 
 from kvlab.errors import UnreadableInput
-from kvlab.policy import Policy
+from kvlab.policy import OF_A_SERVER, Policy
 from kvlab.recording import computer
 from kvlab.shape import Shape
 
@@ -147,6 +147,8 @@ class Manifest:
             raise _no_manifest(name, f"the type of {', '.join(wrong)} is wrong")
         values: dict[str, Any] = {item.name: data.get(item.name) for item in known}
         values["left_out"] = tuple(map(str, values["left_out"]))
+        # older recordings hold what no run follows
+        values["policy"] = {choice: value for choice, value in values["policy"].items() if choice not in OF_A_SERVER}
         return cls(**values)
 
 
