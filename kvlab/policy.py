@@ -35,13 +35,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "lifetimes": ("scopes", "sweep"),
     "store": ("trie", "whole_entry_lru"),
     "store_segments": ("none", "server"),
-    "fit": ("system_bound", "working_set"),
-    "close": ("reap", "signal"),
 }
 """The names each field may take; the first is today's upstream main."""
 
-OF_A_SERVER = ("fit", "close")
-"""Choices of a server's life cycle. The cache of a run does not follow them: they are no part of what a run is said to follow."""
+OF_A_SERVER: dict[str, tuple[str, ...]] = {"fit": ("system_bound", "working_set"), "close": ("reap", "signal")}
+"""The same of a server's life cycle. The cache of a run does not follow these fields, so they are left out of what is said of a run."""
 
 NEWEST_KNOWN = (0, 34)
 """Major and minor number of the newest releases whose rules are known: reports name them up to 0.34.2, and what main changed came after."""
@@ -105,7 +103,7 @@ class Policy:
     release: str = field(default="main", compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name, names in CHOICES.items():
+        for name, names in (CHOICES | OF_A_SERVER).items():
             if getattr(self, name) not in names:
                 raise _bad_choice(name, getattr(self, name), f"one of {', '.join(names)}")
         if unknown := self.evict_at - EVICT_MOMENTS:
@@ -184,7 +182,7 @@ class Policy:
     def set_of_a_server(self) -> dict[str, str]:
         """Return what `OF_A_SERVER` names and this policy sets otherwise than its release does."""
         usual = {} if self.release == "main" else _at_version(_version_key(self.release), self.release)
-        return {name: getattr(self, name) for name in OF_A_SERVER if getattr(self, name) != usual.get(name, CHOICES[name][0])}
+        return {name: getattr(self, name) for name in OF_A_SERVER if getattr(self, name) != usual.get(name, OF_A_SERVER[name][0])}
 
     def diff(self, other: Policy) -> dict[str, tuple[Any, Any]]:
         """Return the choices in which two runs differ, each as (this one's value, the other's). What only a server follows is not among them."""
