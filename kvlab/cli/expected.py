@@ -1,4 +1,4 @@
-"""What a command does for a case that expects something: whether the case may be judged, what has to be checked, and the run under its control."""
+"""What a command does for a case that expects something: whether the case may be judged, and the run under its control."""
 
 from __future__ import annotations
 
@@ -43,10 +43,3 @@ def control_of(workload: Workload, *, progress: bool) -> Seen | None:
     policy = chosen_policy(twin.policy, {**workload.policy, **choices}, None, (), None)
     recording = twin.run(workload, policy, progress=progress, check=True)
     return seen_of(recording, result(recording, diagnose(recording)), workload)
-
-
-def needs_check(workload: Workload) -> bool:
-    """Whether only a checked run can be held against what a case expects: broken rules, wrong positions, a right answer."""
-    expected = workload.expected
-    wrong = any("wrong_positions" in one for one in expected.get("checkpoints", ()))
-    return workload.question == "is_the_answer_right" or "violation" in expected or wrong

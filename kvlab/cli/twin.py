@@ -6,7 +6,7 @@ import argparse
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
-from kvlab.cli.expected import control_of, needs_check, not_as_it_stands
+from kvlab.cli.expected import control_of, not_as_it_stands
 from kvlab.cli.policy_choice import chosen_policy, workload_choices
 from kvlab.cli.scale import add_scale, scale_of
 from kvlab.cli.twin_choice import open_twin
@@ -52,11 +52,10 @@ def run(args: Arguments) -> int:
     if scale is not None:
         workload = fitted(twin, args.workload, scale).workload
     policy = chosen_policy(twin.policy, workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
-    check = needs_check(workload)
     progress = arguments.shows_progress(args)
     require_room_for_chats(twin, workload)
     recording = until_interrupted(
-        lambda out: twin.run(workload, policy, store_text=args.store_text, out=out, progress=progress, check=check, call_sites=args.call_sites),
+        lambda out: twin.run(workload, policy, store_text=args.store_text, out=out, progress=progress, call_sites=args.call_sites),
         args.out,
         lambda so_far: print_result(so_far, as_json=args.json, machine=machine),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvlab.diagnose.finding import Evidence, Finding, Number
+from kvlab.diagnose.finding import OPEN, Evidence, Finding, Number
 from kvlab.diagnose.missing import unanswered
 from kvlab.recording.facts import Facts
 from kvlab.recording.facts.answers import Answers
@@ -34,12 +34,20 @@ def is_the_answer_right(facts: Facts, *, checked: bool | None = None) -> Finding
         "first_wrong_request": requests[0] if requests else None,
         "belongs_to_request": wrong.item(0, "belongs_to") if requests else None,
     }
+    marks = facts.answers
+    if marks is not None:
+        amiss = {*marks.without_own, *(request for request, _, _ in marks.foreign)}
+        numbers |= {"answers_with_marks": len(marks.requests), "wrong_answers": len(amiss), "answers_with_another_mark": len(marks.foreign)}
+    if not requests and facts.violations.height:
+        return _of_broken(facts.violations, numbers)
     if requests:
         first = wrong.row(0, named=True)
         summary = (
             f"Request {first['request']} restored positions [{first['start']}, {first['end']}) of {first['layer'] or 'a layer'} that request "
             f"{first['belongs_to']} had overwritten; {len(requests)} of {numbers['requests']} requests are affected."
         )
+        if marks is not None:
+            summary += f" {numbers['wrong_answers']} of {len(marks.requests)} answers are not their own task's; {len(marks.foreign)} hold another's mark."
     else:
         summary = f"All {numbers['restored_tokens']} restored tokens were written by requests that share every token up to there."
     return Finding(
@@ -52,6 +60,22 @@ def is_the_answer_right(facts: Facts, *, checked: bool | None = None) -> Finding
         refuted_by="the same requests with copy_before_overwrite=every_append still restoring those positions wrong"
         if requests
         else "a restored position whose contents another request wrote",
+    )
+
+
+def _of_broken(broken: pl.DataFrame, numbers: dict[str, Number]) -> Finding:
+    """No restored position is wrong, and yet a rule does not hold: what a later request restores may be."""
+    rules: list[str] = broken["rule"].unique().sort().to_list()
+    first = broken.row(0, named=True)
+    return Finding(
+        question=QUESTION,
+        verdict=OPEN,
+        summary=f"No request restored a wrong position, but {broken.height} times a rule was broken ({', '.join(rules)}), first in request {first['request']}: "
+        f"{first['message']}. What a later request restores may be wrong: run the same requests once more in the same run.",
+        numbers={**numbers, "broken_rules": broken.height},
+        confidence="low",
+        evidence=(Evidence("events", tuple(broken.select("seq", "request", "rule", "message").head(MOST_ROWS).to_dicts())),),
+        refuted_by="the same requests again, every rule unbroken",
     )
 
 

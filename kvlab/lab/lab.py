@@ -7,10 +7,11 @@ import gc
 from typing import TYPE_CHECKING
 
 from kvlab.lab.source import Prediction, Source
-from kvlab.lab.twin import shadow
+from kvlab.lab.twin import owners, shadow
 from kvlab.models import open_model
 from kvlab.policy import Policy
 from kvlab.recording.policy_words import policy_words
+from kvlab.runner.runner import Runner
 from kvlab.units import KIB, binary
 from kvlab.workloads import Request
 from kvlab.workloads.in_vocabulary import in_vocabulary
@@ -51,8 +52,14 @@ class Lab(Source):
         known = [None if one is None else tuple(in_vocabulary(one, vocabulary, self._model.stop_tokens)) for one in (request.tokens, request.generated)]
         return dataclasses.replace(request, tokens=known[0] or (), generated=known[1])
 
-    def _prediction(self, policy: Policy) -> Prediction:
-        return shadow(self.shape, policy)
+    def _prediction(self, policy: Policy, *, check: bool) -> Prediction:
+        followers = [shadow(self.shape, policy), *([owners(self.shape, policy)] if check else [])]
+
+        def predict(runner: Runner, request: Request, stop: str) -> None:
+            for follow in followers:
+                follow(runner, request, stop)
+
+        return predict
 
 
 def open_lab(name: str, *, accept_licence: bool = False, dtype: str | None = None, kv_bits: int = 0) -> Lab:

@@ -24,6 +24,7 @@ from kvlab.runner.model import Model
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
 from kvlab.workloads import Conversations, Request, Workload, resolve
+from kvlab.workloads.marks import Marks
 
 T = TypeVar("T")
 
@@ -48,7 +49,7 @@ class Source:
         self._model = model
         self._default = policy
         self._runner: Runner | None = None
-        self._conversations = Conversations()
+        self._conversations, self._marks = Conversations(), Marks()
         self._open: Generator[Event, None, None] | None = None
 
     @property
@@ -94,7 +95,7 @@ class Source:
         store_text: bool = False,
         out: str | None = None,
         progress: bool = True,
-        check: bool = False,
+        check: bool | None = None,
         call_sites: bool = False,
         each: Callable[[Event], None] | None = None,
     ) -> Recording:
@@ -106,7 +107,8 @@ class Source:
             store_text: Keep prompts and answers in the recording.
             out: Where the recording is stored (`NAME.kvrec`); a temporary folder when None.
             progress: Show a progress bar.
-            check: Check every invariant after every step; violations are events.
+            check: Check every invariant after every step, and who wrote each restored position; what does not hold are events. By default where the
+                workload is about right answers.
             call_sites: Record which Python code asked for each piece of bytes (`Recording.call_site`, `spans`); no path of this machine is told.
             each: Called with every event as it happens.
 
@@ -116,6 +118,7 @@ class Source:
         work = _workload(workload)
         chosen = self._default.amended(work.policy) if policy is None else _policy(policy)
         require_supported(chosen)
+        check = work.needs_check if check is None else check
         detailed = self._tells_all(work) or check or store_text or call_sites or each is not None
         manifest = Manifest.now(
             model=self.name,
@@ -131,7 +134,7 @@ class Source:
         with Recorder(manifest, out=out, store_text=store_text) as recorder:
             runner = self._fresh(chosen, Checker() if check else None, call_sites=call_sites)
             runner.detailed = detailed
-            predict = self._prediction(chosen)
+            predict = self._prediction(chosen, check=check)
             try:
                 for request in tqdm(work.requests, desc=work.name, unit="request", disable=not progress):
                     for event in self._stepped(runner, request, predict):
@@ -174,6 +177,10 @@ class Source:
         decoder = self._model.decoder()
         return [(int(token), decoder.add(token)) for token in tokens]
 
+    def check_steps(self) -> None:
+        """Begin with an empty cache and check every rule in the steps that follow, as `run` does with `check`."""
+        self._fresh(self.policy, Checker())
+
     def cancel(self) -> None:
         """Ask the running request to stop at its next chunk or token."""
         if self._runner is not None:
@@ -196,9 +203,16 @@ class Source:
                 event.text = "".join(text)
                 prompt, reply = runner.last
                 self._conversations.closed(asked, prompt, reply, event.text if self.has_text else None)
+                self._read_marks(runner, asked, event)
                 predict(runner, asked, event.stop)
             yield event
         yield from runner.log.drain()
+
+    def _read_marks(self, runner: Runner, request: Request, closed: RequestClosed) -> None:
+        if self.has_text:
+            self._marks.sent(closed.request, request)
+            for event in self._marks.answered(request, closed.text or ""):
+                runner.log.append(event)
 
     def _end_open_step(self) -> None:
         if self._open is not None:
@@ -216,7 +230,7 @@ class Source:
             # Told here and not left to the garbage collector: its bytes would be counted as nobody's until then.
             self._runner.cache.release()
         self._runner = None
-        self._conversations = Conversations()
+        self._conversations, self._marks = Conversations(), Marks()
         self._collect()
         log = Log(self.events_source, mark=CallSites() if call_sites else None)
         self._runner = Runner(self._model, policy, log, checker)
@@ -251,9 +265,9 @@ class Source:
         del work
         return True
 
-    def _prediction(self, policy: Policy) -> Prediction:
-        """Return what writes a lawful cache's bytes after each request."""
-        del policy
+    def _prediction(self, policy: Policy, *, check: bool) -> Prediction:
+        """Return what writes a lawful cache's bytes after each request, and with `check` who wrote restored positions where only a twin knows it."""
+        del policy, check
         return _no_prediction
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from kvlab.cache.check import Checker
 from kvlab.display import Rich
+from kvlab.events import WrongPositions
 from kvlab.lab.outlook import Outlook, outlook
 from kvlab.lab.source import Prediction, Source
 from kvlab.lab.span_model import SpanModel
@@ -82,7 +83,8 @@ class Twin(Source, Rich):
     def _tells_all(self, work: Workload) -> bool:
         return len(work) <= MOST_DETAILED_REQUESTS
 
-    def _prediction(self, policy: Policy) -> Prediction:
+    def _prediction(self, policy: Policy, *, check: bool) -> Prediction:
+        del check
         # Under a lawful policy the twin is its own prediction.
         return _echo if policy == lawful(policy) else shadow(self.shape, policy)
 
@@ -98,19 +100,39 @@ def shadow(shape: Shape, policy: Policy) -> Prediction:
     twin.observed = False
 
     def predict(runner: Runner, request: Request, stop: str) -> None:
-        prompt, reply = runner.last
-        cut = runner.cache.offset if stop == "cancelled" and not reply else request.cancel_after
-        told = Request(
-            tokens=tuple(prompt),
-            generated=tuple(reply),
-            cancel_after=cut,
-            media=request.media,
-            ends=tuple(runner.ends),
-            segments=tuple(runner.segments),
-            think_s=request.think_s,
-        )
-        for _ in twin.step(told):
+        for _ in twin.step(_as_run(runner, request, stop)):
             pass
         runner.log.append(replace(twin.closing, source="twin"))
 
     return predict
+
+
+def owners(shape: Shape, policy: Policy) -> Prediction:
+    """Return a twin that follows a run under the run's own rules and is checked: restored positions that are wrong go into the run's log, with who wrote them.
+
+    Real arrays do not say who wrote them.
+    """
+    twin = Twin(shape, policy)
+    twin.check_steps()
+
+    def predict(runner: Runner, request: Request, stop: str) -> None:
+        for event in twin.step(_as_run(runner, request, stop)):
+            if isinstance(event, WrongPositions):
+                runner.log.append(replace(event, source="twin"))
+
+    return predict
+
+
+def _as_run(runner: Runner, request: Request, stop: str) -> Request:
+    """Return a request that just closed as the tokens that it had and got."""
+    prompt, reply = runner.last
+    cut = runner.cache.offset if stop == "cancelled" and not reply else request.cancel_after
+    return Request(
+        tokens=tuple(prompt),
+        generated=tuple(reply),
+        cancel_after=cut,
+        media=request.media,
+        ends=tuple(runner.ends),
+        segments=tuple(runner.segments),
+        think_s=request.think_s,
+    )

@@ -11,13 +11,13 @@ from kvlab.probe.asking import Answer, Asked, Asking
 from kvlab.probe.clock import Clock
 from kvlab.probe.connection import Connection
 from kvlab.probe.looking import Looking
-from kvlab.probe.marks import Marks
 from kvlab.probe.plan import Numbered, Step, steps
 from kvlab.probe.restarting import LOOK_S, Restarting
 from kvlab.probe.server import Server
 from kvlab.probe.telling import Teller
 from kvlab.probe.unloading import Unloading
 from kvlab.workloads import Conversations, Request, Workload
+from kvlab.workloads.marks import Marks
 
 MOST_FAILURES = 3
 """Requests in a row that a server may fail to answer before the run ends."""
@@ -127,14 +127,14 @@ class WorkloadRun:
         """Send one request and wait for its answer."""
         with self._lock:
             request = self._conversations.resolve(given)
-            self._marks.asked(number, request)
+            self._marks.sent(number, request)
             connection = self._server.connection()
             self._open.add(connection)
         answer = Asking(self._server, self._teller, self._clock, self._left_s).ask(number, request, asked, connection)
         with self._lock:
             self._open.discard(connection)
             self._failures = 0 if answer.trouble is None else self._failures + 1
-            told = self._marks.answered(number, answer.text) if answer.trouble is None else []
+            told = self._marks.answered(request, answer.text) if answer.trouble is None else []
             self._conversations.closed(request, (), (), answer.text)
         self._teller.tell(*told, request=number)
         return answer

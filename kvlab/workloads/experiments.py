@@ -13,7 +13,7 @@ from typing import Any
 from kvlab.errors import BadValue
 from kvlab.workloads.agent import agent_requests
 from kvlab.workloads.cases import ACTIONS, requests_of
-from kvlab.workloads.contamination import contamination_requests
+from kvlab.workloads.contamination import contamination_requests, unloaded
 from kvlab.workloads.media_items import media_requests
 from kvlab.workloads.request import Request
 from kvlab.workloads.scenarios import unrelated
@@ -42,6 +42,7 @@ class Experiment:
         question: What it answers.
         policy: Choices that differ from today's upstream main: the `version` that its report names, where it names one.
         arms: More arms, each with the choices it has instead.
+        forms: More arms, each with the requests it has instead, under the experiment's own choices.
     """
 
     about: str
@@ -51,12 +52,28 @@ class Experiment:
     question: str
     policy: dict[str, Any] = field(default_factory=dict[str, Any])
     arms: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    forms: dict[str, Build] = field(default_factory=dict[str, Build])
 
 
 _BEFORE = {"protect": "active_path"}
 _REPORTED = {"version": "0.32.12"}
 _PINS = {"version": "0.30.8"}
 _LAST_SWEEPS = {"version": "0.33.0"}
+
+_TIGHT = {"budget_bytes": "875MiB"}
+"""7,000 tokens of D3's model: the second prompt pushes out what it can of the first."""
+
+MID_EDGE: list[dict[str, Any]] = [
+    {"prefix_id": "shared", "prefix_tokens": 1000, "unique_tokens": 4000, "generated_tokens": 40},
+    {"unique_tokens": 4000, "generated_tokens": 40},
+    {"prefix_id": "shared", "prefix_tokens": 1000, "unique_tokens": 4000, "generated_tokens": 40, "chat": "resumed"},
+    {"unique_tokens": 3000, "generated_tokens": 40},
+    {"continues": "resumed", "unique_tokens": 500, "generated_tokens": 40},
+]
+"""Case rows of D3: the third prompt resumes inside the edge of the first, the fifth goes on from the third."""
+
+ROUNDS_UNLOADED = 6
+"""Rounds of C1's 96 calls with an unload after each."""
 
 
 def ladder_rows(counts: tuple[int, ...]) -> list[dict[str, Any]]:
@@ -86,6 +103,10 @@ def _short(count: int) -> Build:
     return lambda _: tuple(unrelated(count, 5).requests)
 
 
+def _series(build: Callable[[], tuple[Request, ...]]) -> Build:
+    return lambda _: build()
+
+
 def _unloads(scale: float) -> tuple[Request, ...]:
     # the last question proves that a model loads again after the last way, too
     ways = [Request(label=action, action=action, max_new=0, think_s=5.0) for action in ACTIONS]
@@ -110,13 +131,14 @@ EXPERIMENTS: dict[str, Experiment] = {
     "B1": Experiment("the ladder without its repetition", _rows("B1", ladder_rows(LADDER)), HYBRID_35B, SMALL_CONV, "budget_or_leak", _PINS, {"after": {}}),
     "B2": Experiment("the longest prompt alone", _rows("B2", ladder_rows(LADDER[-1:])), HYBRID_35B, SMALL_CONV, "why_slow", _PINS, {"after": {}}),
     "C1": Experiment(
-        "16 tasks with a shared beginning in 3 rounds",
-        lambda scale: contamination_requests(scale=scale),
-        HYBRID_27B,
+        "16 prompts with a shared beginning and a mark at the end, the same in 3 rounds",
+        lambda _: contamination_requests(),
+        SMALL_KV,
         SMALL_KV,
         "is_the_answer_right",
         {"version": "0.32.5"},
         {"after": {"version": "0.32.7"}},
+        {"equal": lambda _: contamination_requests(lengths="equal"), "unloaded": lambda _: unloaded(ROUNDS_UNLOADED)},
     ),
     "D1": Experiment(
         "a long prefix resumed where no state rests",
@@ -128,16 +150,22 @@ EXPERIMENTS: dict[str, Experiment] = {
         {"before": {"version": "0.33.0"}},
     ),
     "D2": Experiment(
-        "pictures in a prompt, resumed inside one", media_requests, SLIDING_31B, SMALL_SLIDING, "why_not_reused", {}, {"before": {"media": "anywhere"}}
+        "pictures in a prompt: captures and matches that fall inside one",
+        media_requests,
+        SLIDING_31B,
+        SMALL_SLIDING,
+        "why_not_reused",
+        {},
+        {"before": {"media": "anywhere"}},
     ),
     "D3": Experiment(
-        "prompts that leave another one partway through an edge",
-        _rows("D3", follow_ups(4000, 3000, 500, 6)),
+        "a prompt that resumes partway through another's edge, under a budget that evicts; its conversation goes on later",
+        _rows("D3", MID_EDGE),
         "llama3.1-8b",
         SMALL_KV,
         "why_not_reused",
-        {},
-        {"before": {"mid_edge": "drop"}},
+        _TIGHT,
+        {"before": {"mid_edge": "drop", **_TIGHT}},
     ),
     "D4": Experiment(
         "a chat of 50 turns whose replies come back rendered differently",
@@ -157,7 +185,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         _LAST_SWEEPS | {"lifetimes": "scopes"},
         {"before": _LAST_SWEEPS},
     ),
-    "E1": Experiment("three minimal series; E1 is the one over the number of requests", lambda _: by_requests(), HYBRID_27B, SMALL_HYBRID, "budget_or_leak"),
+    "E1": Experiment(
+        "three minimal series; E1 is the one over the number of requests",
+        lambda _: by_requests(),
+        HYBRID_27B,
+        SMALL_HYBRID,
+        "budget_or_leak",
+        forms={name: _series(build) for name, build in SERIES.items()},
+    ),
     "E2": Experiment(
         "three short questions and an unload, three times: by a call, by ollama stop, by a restart of the server",
         _unloads,
@@ -186,23 +221,17 @@ def experiment(name: str, arm: str = "", scale: float = 1.0) -> Workload:
         BadValue: it has no such arm.
     """
     found = EXPERIMENTS[name]
-    if name == "E1" and arm in SERIES:
-        return _workload("E1", arm, found, SERIES[arm](), {})
-    if arm and arm not in found.arms:
-        known = list(SERIES) if name == "E1" else list(found.arms)
+    known = [*found.arms, *found.forms]
+    if arm and arm not in known:
         raise BadValue(
             what=f"{name} has no arm {arm!r}",
             why=f"its arms are {', '.join(known)}, or none" if known else "it has one arm only",
             hint=f"write {name}" + (f" or {name}:{known[0]}" if known else ""),
         )
-    return _workload(name, arm, found, found.build(scale), found.arms.get(arm, found.policy))
-
-
-def _workload(name: str, arm: str, found: Experiment, requests: tuple[Request, ...], policy: dict[str, Any]) -> Workload:
     return Workload(
         name=f"{name}:{arm}" if arm else name,
-        requests=requests,
-        policy=dict(policy),
+        requests=found.forms.get(arm, found.build)(scale),
+        policy=dict(found.arms.get(arm, found.policy)),
         question=found.question,
         shape_name=found.shape,
         model=found.model,

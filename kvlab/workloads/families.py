@@ -45,14 +45,14 @@ def ladder(low: int = LADDER[0], high: int = LADDER[-1], scale: float = 1.0) -> 
     return Workload(name, requests_of(name, rows, scale), question="budget_or_leak", shape_name=HYBRID_35B, model=SMALL_HYBRID)
 
 
-def contamination(tasks: int = TASKS, rounds: int = ROUNDS, scale: float = 1.0) -> Workload:
-    """Return `tasks` tasks with a shared beginning and their own marks, asked in `rounds` rounds."""
+def contamination(tasks: int = TASKS, rounds: int = ROUNDS) -> Workload:
+    """Return `tasks` tasks with a shared beginning and their own marks, the same in each of `rounds` rounds; 16x3 are C1's requests."""
     if not 0 < tasks <= MOST_TASKS or not 0 < rounds <= 8:
         raise BadValue(
             what=f"contamination:{tasks}x{rounds} cannot be asked", why=f"it has 1 to {MOST_TASKS} tasks and 1 to 8 rounds", hint="write contamination:16x3"
         )
-    requests = contamination_requests(tasks, rounds, scale)
-    return Workload(f"contamination:{tasks}x{rounds}", requests, question="is_the_answer_right", shape_name=HYBRID_27B, model=SMALL_KV)
+    requests = contamination_requests(tasks, rounds)
+    return Workload(f"contamination:{tasks}x{rounds}", requests, question="is_the_answer_right", shape_name=SMALL_KV, model=SMALL_KV)
 
 
 def agent(singles: int = SINGLES, scale: float = 1.0) -> Workload:
@@ -82,7 +82,8 @@ def _ladder(text: str, scale: float) -> Workload:
 
 
 def _contamination(text: str, scale: float) -> Workload:
-    return contamination(*_two(text, "x", "contamination:16x3", (TASKS, ROUNDS)), scale)
+    del scale
+    return contamination(*_two(text, "x", "contamination:16x3", (TASKS, ROUNDS)))
 
 
 def _agent(text: str, scale: float) -> Workload:

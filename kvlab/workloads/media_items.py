@@ -1,4 +1,8 @@
-"""Prompts with pictures: the same picture under several questions, and one that ends so close to its picture that a capture falls inside it."""
+"""Prompts with pictures: one that ends so close to its picture that a capture falls inside it, and one that ends with it, so that a match does.
+
+Every picture is followed by another prompt with the same one. What comes before it is longer than the window of the models this is for, so a
+sliding-window layer resumes at a checkpoint only.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,21 @@ from kvlab.workloads.streams import Fresh, NamedStreams
 PICTURE = 256
 """Tokens of a picture."""
 
-_BEFORE, _QUESTION = 600, 40
+_BEFORE, _QUESTION = 1200, 40
 _FOLD = 2**31
 
 
 def media_requests(scale: float = 1.0) -> tuple[Request, ...]:
-    """Return four prompts: a picture with a question two tokens long, the same with two longer ones, and another picture after the same beginning."""
+    """Return six prompts behind one beginning: a picture with a question of two tokens, the same with two longer ones, another picture with a question,
+    a third one with none and no reply, and the same with a question.
+    """
     streams, fresh = NamedStreams(), Fresh()
     before = streams.first("before", max(_QUESTION, round(_BEFORE * scale)))
 
-    def asked(number: int, picture: int, question: int) -> Request:
+    def sent(number: int, picture: int, question: int) -> Request:
         tokens = (*before, *fresh.take(PICTURE), *fresh.take(question))
         item = MediaItem(start=len(before), end=len(before) + PICTURE, fold=_FOLD + picture)
-        return Request(label=f"picture {picture}, question {number}", tokens=tokens, media=(item,), max_new=12, ignore_stop=True, think_s=2.0)
+        label = f"picture {picture}, question {number}" if question else f"picture {picture} alone"
+        return Request(label=label, tokens=tokens, media=(item,), max_new=12 if question else 0, ignore_stop=True, think_s=2.0)
 
-    return (asked(1, 1, 2), asked(2, 1, _QUESTION), asked(3, 1, _QUESTION), asked(4, 2, _QUESTION))
+    return (sent(1, 1, 2), sent(2, 1, _QUESTION), sent(3, 1, _QUESTION), sent(4, 2, _QUESTION), sent(5, 3, 0), sent(6, 3, _QUESTION))

@@ -87,6 +87,7 @@ class Request:
         media: Items among the prompt's tokens, in order.
         ends: Offsets in `tokens` at which chat messages end, in order; those of `messages` are found by the model.
         segments: The prompt's segments, in order, if `tokens` is a chat's prompt; those of `messages` are found by the model.
+        marks: Words that its answer must hold, and no other request's; none when answers are not told apart.
     """
 
     label: str = ""
@@ -105,6 +106,7 @@ class Request:
     media: tuple[MediaItem, ...] = ()
     ends: tuple[int, ...] = ()
     segments: tuple[Segment, ...] = ()
+    marks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.max_new < 0:

@@ -26,8 +26,8 @@ NEW_TOKENS = 12
 
 
 def by_context(each: int = 10) -> tuple[Request, ...]:
-    """Return `each` requests a context length. A prefix cache allocates by tokens, not by context, so the length is a label only."""
-    labels = [f"context {context}, request {number + 1}" for context in CONTEXTS for number in range(each)]
+    """Return `each` requests a context length. A prefix cache allocates by tokens: the length is a label here, which says so, and a probe requests it."""
+    labels = [f"context {context} (no rule reads it), request {number + 1}" for context in CONTEXTS for number in range(each)]
     return tuple(_question(place, label) for place, label in enumerate(labels))
 
 

@@ -37,6 +37,12 @@ class Workload:
     shape_name: str = ""
     model: str = ""
 
+    @property
+    def needs_check(self) -> bool:
+        """Whether only a checked run answers it: it is about right answers, or expects broken rules or wrong positions."""
+        wrong = any("wrong_positions" in one for one in self.expected.get("checkpoints", ()))
+        return self.question == "is_the_answer_right" or "violation" in self.expected or wrong
+
     def __len__(self) -> int:
         return len(self.requests)
 

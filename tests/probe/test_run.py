@@ -182,10 +182,10 @@ def test_series_over_concurrency_sends_at_once(probe: Probe, world: World) -> No
 
 
 def test_a_mark_of_another_task_is_told(probe: Probe, world: World) -> None:
-    from kvlab.workloads.contamination import nonce
+    from kvlab.workloads.contamination import tasks
 
-    marks = [nonce(0, 0), nonce(1, 0)]
-    world.on_ask = lambda: answer(f"{marks[0]}: a note", done_reason="length")
+    marks = [f"{task.word},{task.nonce}" for task in tasks(count=2)]
+    world.on_ask = lambda: answer(f"{marks[0]}\n{marks[0]}", done_reason="length")
     recording = probe.run("contamination:2x1", progress=False)
     observed = {(row["request"], row["gauge"]): row["number"] for row in recording.events.filter(kind="observed").iter_rows(named=True)}
     assert (observed[1, "own_mark"], observed[1, "foreign_marks"]) == (1, 0)

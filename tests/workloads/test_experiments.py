@@ -9,10 +9,11 @@ import pytest
 import kvlab
 from kvlab.diagnose.reported import reported_bytes
 from kvlab.errors import BadValue
+from kvlab.lab.lab import Lab
 from kvlab.policy import Policy
 from kvlab.workloads import named
 from kvlab.workloads.agent import INSTRUCTIONS
-from kvlab.workloads.contamination import BEGINNING, nonce
+from kvlab.workloads.contamination import BEGINNING
 from kvlab.workloads.experiments import EXPERIMENTS, LADDER
 from kvlab.workloads.text_tokens import request_tokens
 from kvlab.workloads.tool_schema import schema
@@ -70,14 +71,70 @@ def test_an_agents_requests_share_system_prompt_and_tools() -> None:
     assert len(named("A3", 1 / 8).requests[0].text) == pytest.approx(len(requests[0].text) / 8, rel=0.1)
 
 
-def test_contamination_tasks_have_their_own_marks() -> None:
+def test_c1_is_the_same_16_prompts_three_times_each_with_its_own_mark_at_the_end() -> None:
     requests = named("C1").requests
     assert 450 <= len(BEGINNING) <= 550
-    marks = [nonce(task, turn) for turn in range(3) for task in range(16)]
-    assert len(set(marks)) == 48
-    for request, mark in zip(requests, marks, strict=True):
-        assert request.text.count(mark) == 1
-        assert sum(other in request.text for other in marks) == 1
+    assert [request.text for request in requests[:16]] * 3 == [request.text for request in requests]
+    assert len({request.text for request in requests}) == 16
+    marks = [request.marks for request in requests[:16]]
+    for request in requests:
+        assert request.text.startswith(BEGINNING)
+        word, number = request.marks
+        assert request.text.endswith(f"- {word},{number}\n" * 2)
+        # the beginning and the note do not hold it, nor does another prompt
+        assert not any(one in request.text for other in marks if other != request.marks for one in other)
+        assert request.text.index(number) > len(request.text) - 40
+
+
+def test_the_notes_of_c1_are_long_and_short_and_in_one_arm_of_exactly_one_length(smollm2: Lab) -> None:
+    mixed, equal = (named(name).requests for name in ("C1", "C1:equal"))
+    assert len(mixed) == len(equal) == 48
+    for count in (lambda request: len(request.text), lambda request: len(request_tokens(request)), lambda request: len(smollm2.encode(request))):
+        assert len({count(request) for request in equal}) == 1
+        assert len({count(request) for request in mixed}) == 2
+    assert named("C1:equal").policy == named("C1").policy
+
+
+def test_every_call_of_c1s_unloaded_arm_is_followed_by_an_unload() -> None:
+    requests = named("C1:unloaded").requests
+    assert [request.action for request in requests] == ["", "unload"] * 96
+    assert [request.text for request in requests[::2]] == [request.text for request in named("C1").requests] * 2
+
+
+def test_the_rows_of_the_series_over_context_say_that_it_is_a_label() -> None:
+    assert all("no rule reads it" in request.label for request in named("E1:context").requests)
+    rows = kvlab.twin(["kv"]).run("E1:context", progress=False).requests["label"].to_list()
+    assert rows[0] == "context 8192 (no rule reads it), request 1"
+
+
+def test_d2_captures_and_resumes_at_an_items_edges_and_before_the_change_inside() -> None:
+    inside: dict[str, list[int]] = {}
+    for name in ("D2", "D2:before"):
+        work = named(name)
+        made = kvlab.twin(work.shape_name).run(work, progress=False)
+        items = [request.media[0] for request in work.requests]
+        resumed = made.requests["cached"].to_list()
+        ends = made.events.filter(kind="scheduled").select("request", "end").rows()
+        inside[name] = [request for request, end in ends if items[request - 1].cuts(end)]
+        if name == "D2":
+            # question 2 resumes at the picture's end, where the capture inside it landed; the third picture's match inside it at its start
+            assert (resumed[1], resumed[5]) == (items[1].end, items[5].start)
+            assert (1, items[0].end) in ends
+        else:
+            assert all(items[place].cuts(resumed[place]) for place in (1, 5))
+    assert inside["D2"] == []
+    assert {1, 5} <= set(inside["D2:before"])
+
+
+def test_d3_reuses_the_conversation_that_resumed_mid_edge_and_before_the_change_not() -> None:
+    after, before = (kvlab.twin(work.shape_name).run(work, progress=False, check=True) for work in map(named, ("D3", "D3:before")))
+    last = after.requests.row(-1, named=True)
+    # all but the last prompt token and the reply's last one, which was never evaluated
+    assert last["matched"] == last["cached"] == 1000 + 4000 + 40 - 1
+    assert after.events.filter(kind="violation").is_empty()
+    refused = before.requests.row(-1, named=True)
+    assert (refused["matched"], refused["cached"]) == (last["matched"], 0)
+    assert {"cached_is_matched", "kv_covers_edge"} <= set(before.events.filter(kind="violation")["rule"])
 
 
 def test_concurrent_turns_come_interleaved_and_single_ones_do_not() -> None:

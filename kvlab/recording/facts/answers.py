@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import polars as pl
 
 OWN_MARK, FOREIGN_MARKS = "own_mark", "foreign_marks"
+"""Gauges: whether an answer holds all of its own mark, and of how many other marks it holds a part."""
+
 TABLE_OWN, ANSWER_OF = "nonce_ok", "answer_of"
 
 _NO = ("false", "no", "0")

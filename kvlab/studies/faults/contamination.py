@@ -1,12 +1,10 @@
-"""Experiment C: tasks with a shared beginning, asked round after round of a long-lived runner. Who gets whose answer, and why.
+"""Experiment C: the prompts of `C1` sent round after round to a long-lived runner. Who gets whose answer, and why.
 
-Behaviours 0.32.5 and 0.32.7 differ in one choice (`copy_before_overwrite`). The size of the context is a label here: nothing in the
-runner depends on it. A wrong answer's cause is read from the twin of the same tokens: which restored span holds whose bytes.
+Releases 0.32.5 and 0.32.7 differ in one choice (`copy_before_overwrite`). A wrong answer's cause is which restored positions hold whose contents.
 
-Why prompts of equal length do it too here: a write's first piece copies out every lazy snapshot that it touches, whole. With one capture
-shortly before the end a prompt that resumes at the shared beginning writes up to there in one piece, so the whole of its predecessor is
-saved, and only the last tokens and the reply, where all prompts read alike, are lost. Every cut further left (a capture's grid, a chunk's
-end, a recurrent layer's branch point) ends that first piece early, and what lies behind it is overwritten unsaved.
+How it comes about: a task with a long note leaves its mark in a node of its own, which begins behind the end of the next, shorter prompt. That prompt's
+first append ends before the node, so the node is not copied out; the reply then overwrites it. With prompts of one length the first append reaches every
+node of the one before, and nothing is lost: as published.
 """
 
 from __future__ import annotations
@@ -19,21 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from kvlab.lab import Twin
-from kvlab.lab.beside_twin import run_beside_twin
+from kvlab.events import WrongPositions
+from kvlab.lab import Source, Twin
 from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
 from kvlab.recording import Recording
-from kvlab.workloads import Workload
-from kvlab.workloads.contamination import ROUNDS, Task, tasks
+from kvlab.workloads import Workload, named
+from kvlab.workloads.contamination import ROUNDS, TASKS, Task, contamination_requests, tasks
+from kvlab.workloads.marks import holds_all
 
 if TYPE_CHECKING:
     from kvlab.lab.lab import Lab
 
-GRID = 64
-"""Captures every so many tokens, in both arms: a small model's prompts are short, and the shared beginning ends shortly before one of them."""
-
-CHUNK = 128
 FAULT_VERSION, CURED_VERSION = "0.32.5", "0.32.7"
 
 
@@ -48,8 +43,8 @@ class Answer:
         text: The answer.
         own: It holds its own task's feature and nonce.
         others: Tasks whose feature or nonce it holds instead.
-        span: The restored positions that hold another request's bytes, first to last; None when all are right.
-        owners: The requests whose bytes lie there, most positions first.
+        span: The restored positions that another request wrote, first to last; None when all are right.
+        owners: The requests that wrote them, most positions first.
         owner_tasks: Their tasks.
     """
 
@@ -77,15 +72,13 @@ class Contamination:
         policy: The choices it ran under.
         lengths: `mixed` or `equal`.
         answers: Every call, in order.
-        recording: The run.
-        twin: The twin of it, checked.
+        recording: The run, with what the checked twin of its tokens found.
     """
 
     policy: Policy
     lengths: str
     answers: tuple[Answer, ...]
     recording: Recording
-    twin: Recording
 
     @property
     def with_another_mark(self) -> tuple[Answer, ...]:
@@ -121,9 +114,9 @@ class Contamination:
         return pl.DataFrame(rows) if rows else pl.DataFrame({"request": pl.Series([], dtype=pl.Int64)})
 
     def figures(self) -> dict[str, Any]:
-        """Return the arm's counts."""
+        """Return the arm's counts: those of `counts`, and those of its answers."""
         return {
-            "calls": len(self.answers),
+            **counts(self.recording),
             "wrong_answers": len(self.wrong),
             "answers_with_another_mark": len(self.with_another_mark),
             "wrong_answers_by_round": [sum(answer.round == turn and not answer.right for answer in self.answers) for turn in range(1, ROUNDS + 1)],
@@ -131,81 +124,83 @@ class Contamination:
         }
 
 
-def policy(version: str) -> Policy:
-    """Return a release's behaviour with captures and chunks that suit short prompts; two versions differ as the releases do."""
-    return Policy.ollama(version).replace(capture_grid=GRID, prefill_chunk=CHUNK)
+def counts(recording: Recording, count: int = TASKS) -> dict[str, Any]:
+    """Return how many calls restored positions that another request wrote, in all and by round of `count` calls, and which ones."""
+    calls = recording.requests["request"].to_list()
+    wrong = set(recording.events.filter(kind=WrongPositions.kind)["request"])
+    rounds = [sum(call in wrong for call in calls[begin : begin + count]) for begin in range(0, len(calls), count)]
+    return {
+        "calls": len(calls),
+        "calls_with_wrong_positions": len(wrong),
+        "calls_with_wrong_positions_by_round": rounds,
+        "requests_with_wrong_positions": sorted(wrong),
+    }
 
 
-def run(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", count: int = 16, rounds: int = ROUNDS) -> Contamination:
-    """Ask every task in every round of one long-lived runner."""
-    asked = tasks(lengths, count)
-    chosen = policy(version)
-    work = _rounds(asked, lengths, rounds)
-    real, twin = run_beside_twin(lab, work, chosen)
-    return Contamination(chosen, lengths, tuple(_judged(asked, real, twin)), real, twin)
+def workload(lengths: str = "mixed", count: int = TASKS, rounds: int = ROUNDS) -> Workload:
+    """Return C1, or its arm of equal lengths, with fewer tasks or rounds."""
+    whole = named("C1" if lengths == "mixed" else f"C1:{lengths}")
+    return dataclasses.replace(whole, requests=contamination_requests(count, rounds, lengths))
 
 
-def on_twin(version: str = FAULT_VERSION, lengths: str = "mixed", *, count: int = 16, rounds: int = ROUNDS, grid: int = GRID, context: int = 0) -> Recording:
-    """Ask the same on span counts, checked, with the word pieces of the prompts as tokens; no model is opened.
+def policy(source: Source, version: str) -> Policy:
+    """Return a release's rules as a run of `source` follows them."""
+    return source.usual_policy.amended({"version": version})
+
+
+def run(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", count: int = TASKS, rounds: int = ROUNDS) -> Contamination:
+    """Send every task in every round to one long-lived runner."""
+    chosen = policy(lab, version)
+    made = lab.run(workload(lengths, count, rounds), chosen, store_text=True, progress=False)
+    return Contamination(chosen, lengths, tuple(_judged(tasks(lengths, count), made)), made)
+
+
+def on_twin(version: str = FAULT_VERSION, lengths: str = "mixed", *, count: int = TASKS, rounds: int = ROUNDS, shape: str = "") -> Recording:
+    """Send the same on span counts, with the word pieces of the prompts as tokens; no model is opened.
 
     Args:
-        version: The release's behaviour.
+        version: The release's rules.
         lengths: `mixed` or `equal`.
         count: Tasks.
         rounds: Rounds.
-        grid: Captures every so many tokens; upstream's is 8192.
-        context: The size of the context that the shape names; 0 for its own.
+        shape: A shipped shape; "" for C1's own.
     """
-    asked = tasks(lengths, count)
-    work = _rounds(asked, lengths, rounds)
-    shape = read_shape("smollm2")
-    twin = Twin(dataclasses.replace(shape, context=context or shape.context))
-    return twin.run(work, policy(version).replace(capture_grid=grid), check=True, progress=False)
+    work = workload(lengths, count, rounds)
+    return Twin(read_shape(shape or work.shape_name)).run(work, Policy.ollama(version), progress=False)
 
 
-def dropped(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", count: int = 16, rounds: int = ROUNDS) -> tuple[Answer, ...]:
-    """Ask the same with the cache dropped after each call."""
-    asked = tasks(lengths, count)
+def dropped(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", count: int = TASKS) -> tuple[Answer, ...]:
+    """Send every task once, each to an empty cache."""
+    sent = tasks(lengths, count)
     found: list[Answer] = []
-    for turn in range(rounds):
-        for task in asked:
-            recording = lab.run(Workload("one call", (task.request,)), policy(version), store_text=True, progress=False)
-            text = str(recording.requests.item(0, "text"))
-            found.append(Answer(len(found) + 1, turn + 1, task.number, text, task.is_in(text), _others(task, asked, text), None, (), ()))
+    for task in sent:
+        recording = lab.run(Workload("one call", (task.request(),)), policy(lab, version), store_text=True, progress=False)
+        found += [dataclasses.replace(one, request=task.number, task=task.number) for one in _judged((task,), recording, sent)]
     return tuple(found)
 
 
-def _rounds(asked: Sequence[Task], lengths: str, rounds: int) -> Workload:
-    return Workload(f"C {lengths} {len(asked)}x{rounds}", tuple(task.request for _ in range(rounds) for task in asked))
-
-
-def _judged(asked: Sequence[Task], real: Recording, twin: Recording) -> list[Answer]:
-    wrong = twin.events.filter(pl.col("kind") == "wrong_positions")
+def _judged(sent: Sequence[Task], made: Recording, others: Sequence[Task] = ()) -> list[Answer]:
+    wrong = made.events.filter(pl.col("kind") == WrongPositions.kind)
     found: list[Answer] = []
-    for place, text in enumerate(real.requests["text"].to_list()):
-        turn, index = divmod(place, len(asked))
-        task = asked[index]
+    for place, text in enumerate(made.requests["text"].to_list()):
+        turn, index = divmod(place, len(sent))
+        task = sent[index]
         rows = wrong.filter(pl.col("request") == place + 1).select("start", "end", "belongs_to").rows()
         positions: Counter[int] = Counter()
         for start, end, owner in rows:
             positions[owner] += end - start
         owners = tuple(owner for owner, _ in positions.most_common())
-        span = (min(row[0] for row in rows), max(row[1] for row in rows)) if rows else None
         found.append(
             Answer(
-                place + 1,
-                turn + 1,
-                task.number,
-                text,
-                task.is_in(text),
-                _others(task, asked, text),
-                span,
-                owners,
-                tuple(asked[(owner - 1) % len(asked)].number for owner in owners),
+                request=place + 1,
+                round=turn + 1,
+                task=task.number,
+                text=text,
+                own=holds_all(text, (task.word, task.nonce)),
+                others=tuple(other.number for other in others or sent if other != task and (holds_all(text, (other.word,)) or holds_all(text, (other.nonce,)))),
+                span=(min(row[0] for row in rows), max(row[1] for row in rows)) if rows else None,
+                owners=owners,
+                owner_tasks=tuple(sent[(owner - 1) % len(sent)].number for owner in owners),
             )
         )
     return found
-
-
-def _others(task: Task, asked: Sequence[Task], text: str) -> tuple[int, ...]:
-    return tuple(other.number for other in asked if other is not task and other.is_hinted_in(text))

@@ -2,65 +2,52 @@
 
 from __future__ import annotations
 
-from kvlab.events import WrongPositions
-from kvlab.lab import Twin
-from kvlab.lab.shapes import read_shape
-from kvlab.policy import Policy
 from kvlab.recording import Recording
-from kvlab.shape import Shape
 from kvlab.studies.faults import contamination
-from kvlab.studies.reproduce.models import hybrid27, hybrid35
 from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Aside, Made
-from kvlab.workloads import Request, Workload
-from kvlab.workloads.contamination import ROUNDS, TASKS, contamination_requests
+from kvlab.studies.reproduce.run import made
+from kvlab.workloads.contamination import NOTES
+from kvlab.workloads.experiments import HYBRID_27B
 
 CONTEXTS = (8192, 32768, 65536)
-CALLS_UNLOADED = 96
-SHORT = 3000
-"""Characters below which a note is a short one."""
+GEMMA = "gemma3-12b"
+
+RULED_OUT = (
+    ("cache number type (q8_0, f16)", "no such choice in this runner", "upstream's MLX runner does not read it; a snapshot holds what the layer holds"),
+    ("temperature", "no such choice in this runner", "which token is taken changes what a reply writes, not where"),
+    ("num_ctx", "no such choice in this runner", "upstream's MLX runner reports it and allocates by tokens: one run stands for the three"),
+)
+"""What the report ruled out, what it is here, and why."""
 
 
 def make(published: Published) -> Made:
     """Count the calls of each arm."""
     del published
-    grid = Policy().capture_grid
-    by_context = {context: _wrong(contamination.on_twin(grid=grid, context=context)) for context in CONTEXTS}
-    rounds = CALLS_UNLOADED // TASKS
-    figures: dict[str, float | None] = {f"wrong_{context}": len(calls) for context, calls in by_context.items()}
+    mixed, equal, gemma = (_wrong(one) for one in (made("C1"), made("C1:equal"), contamination.on_twin(shape=GEMMA)))
+    figures: dict[str, float | None] = {f"wrong_{context}": sum(mixed) for context in CONTEXTS}
     figures |= {
-        "wrong_65536_round_1": sum(call <= TASKS for call in by_context[65536]),
-        "unloaded": len(_wrong(_notes(hybrid27(), contamination.FAULT_VERSION, rounds, unload=True))),
-        "fixed": len(_wrong(contamination.on_twin(contamination.CURED_VERSION, grid=grid)))
-        + len(_wrong(_notes(hybrid27(), contamination.CURED_VERSION, ROUNDS))),
-        "equal_lengths": len(_wrong(contamination.on_twin(lengths="equal", grid=grid))),
-        "gemma_12b": len(_wrong(_notes(read_shape("gemma3-12b"), contamination.FAULT_VERSION, ROUNDS))),
+        "wrong_65536_round_1": mixed[0],
+        "unloaded": sum(_wrong(made("C1:unloaded"))),
+        "fixed": sum(_wrong(made("C1:after"))),
+        "equal_lengths": sum(equal),
+        "gemma_12b": sum(gemma),
     }
-    return Made(figures, (_tried(),))
+    hybrid, hybrid_equal, gemma_equal = (
+        _wrong(contamination.on_twin(lengths=lengths, shape=shape)) for lengths, shape in (("mixed", HYBRID_27B), ("equal", HYBRID_27B), ("equal", GEMMA))
+    )
+    shapes = (_shape("smollm2", mixed, equal), _shape(HYBRID_27B, hybrid, hybrid_equal), _shape(GEMMA, gemma, gemma_equal))
+    title = "calls with wrong positions of 48 under v0.32.5 (of them in rounds 1, 2, 3), by shape"
+    return Made(
+        figures,
+        (Aside(title, ("shape", *NOTES), shapes), Aside("what the report ruled out", ("arm", "here", "why"), RULED_OUT)),
+    )
 
 
-def _tried() -> Aside:
-    fine = contamination.GRID
-    rows: list[tuple[object, ...]] = []
-    for grid in (Policy().capture_grid, fine):
-        kinds = (len(_wrong(contamination.on_twin(lengths=kind, grid=grid))) for kind in ("mixed", "equal"))
-        rows.append((f"tasks to complete, full attention, captures every {grid:,} tokens", *kinds))
-    for name, shape in (("27B", hybrid27()), ("35B", hybrid35())):
-        arms = (len(_wrong(_notes(shape, contamination.FAULT_VERSION, ROUNDS, most=most))) for most in (None, SHORT))
-        rows.append((f"notes, {name} shape", *arms))
-    columns = ("under v0.32.5", "long and short, of 48", "equal or short ones alone")
-    return Aside("calls with wrong positions, of other prompts and models", columns, tuple(rows))
-
-
-def _notes(shape: Shape, version: str, rounds: int, *, unload: bool = False, most: int | None = None) -> Recording:
-    """Ask the same notes in every round, each of fewer than `most` characters, with an unload after each or without."""
-    once = [one for one in contamination_requests(rounds=1) if most is None or len(one.messages[0][1]) < most]
-    asked = once * rounds
-    if unload:
-        asked = [one for request in asked for one in (request, Request(label="unload", action="unload", max_new=0))]
-    return Twin(shape).run(Workload("notes", tuple(asked)), policy=Policy.ollama(version), progress=False, check=True)
+def _shape(name: str, *arms: list[int]) -> tuple[object, ...]:
+    return name, *(f"{sum(arm)} ({', '.join(map(str, arm))})" for arm in arms)
 
 
 def _wrong(recording: Recording) -> list[int]:
-    """Return the requests that restored positions which another request wrote."""
-    return recording.events.filter(kind=WrongPositions.kind)["request"].unique().sort().to_list()
+    """Return the calls with wrong positions by round."""
+    return contamination.counts(recording)["calls_with_wrong_positions_by_round"]
