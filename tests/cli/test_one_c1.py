@@ -44,7 +44,7 @@ def test_faults_and_reproduce_give_the_same_count(kvlab_says: Kvlab) -> None:
     assert (cured["calls"], cured["calls_with_wrong_positions"]) == (48, 0)
     rows = {row["id"]: row["ours"] for row in kvlab_says("reproduce", "C1", "--json").json["rows"]}
     assert rows["wrong_8192"] == rows["wrong_32768"] == rows["wrong_65536"] == len(WRONG)
-    assert rows["fixed"] == rows["unloaded"] == rows["wrong_65536_round_1"] == 0
+    assert rows["fixed"] == rows["unloaded"] == rows["equal_lengths"] == rows["wrong_65536_round_1"] == 0
 
 
 @pytest.mark.parametrize("name", ["C1:after", "C1:unloaded"])
@@ -52,6 +52,16 @@ def test_the_arms_without_a_wrong_position_are_identical(kvlab_says: Kvlab, name
     told = kvlab_says("twin", name, "--json").json
     assert told["violations"] == []
     assert answer(told)["verdict"] == "identical"
+
+
+def test_prompts_of_equal_length_restore_nothing_wrong_but_are_not_called_identical_while_a_rule_is_broken(kvlab_says: Kvlab) -> None:
+    said = kvlab_says("check", "C1:equal", "--json")
+    assert not any(row["wrong_positions"] for row in said.json["requests"])
+    assert said.json["violations"]
+    assert said.code == 1
+    found = answer(said.json)
+    assert found["verdict"] == "not_enough_data"
+    assert "lazy_intact" in found["summary"]
 
 
 def test_a_checked_run_with_a_violation_is_never_identical() -> None:

@@ -59,6 +59,10 @@ def test_on_the_twin_the_first_round_is_clean_and_the_cure_is_whole() -> None:
     assert wrong_requests(contamination.on_twin("0.32.7")) == []
 
 
+def test_prompts_of_equal_length_lose_nothing_that_is_restored() -> None:
+    assert wrong_requests(contamination.on_twin("0.32.5", "equal")) == []
+
+
 @pytest.mark.parametrize("version", ["0.32.5", "0.32.7"])
 def test_real_arrays_are_wrong_where_the_twin_says(version: str) -> None:
     lab = Lab(random_llama(), Policy.ollama(version))

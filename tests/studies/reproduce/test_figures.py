@@ -17,7 +17,7 @@ EXACT: dict[str, dict[str, str]] = {
     "A1": {"size_loaded": "18 GB cut"},
     "A2": {"size_after_60": "26 GB cut", "over_weights": "8 GB cut", "growth_after_30": "0.0 GB"},
     "A3": {"share_matched": "99.95 %"},
-    "C1": {"unloaded": "0", "fixed": "0"},
+    "C1": {"unloaded": "0", "fixed": "0", "equal_lengths": "0"},
     "D4": {
         **{
             f"before_{turn}_{name}": figure
@@ -104,7 +104,7 @@ UNEXPLAINED: dict[str, dict[str, float]] = {
         "ttft_0_30_7": 0,
         "decode_0_30_7": 0,
     },
-    "C1": {"wrong_8192": 12, "wrong_32768": 12, "wrong_65536": 18, "wrong_65536_round_1": 6, "equal_lengths": 0, "gemma_12b": 0},
+    "C1": {"wrong_8192": 12, "wrong_32768": 12, "wrong_65536": 18, "wrong_65536_round_1": 6, "gemma_12b": 0},
     "D4": {"weights": 17.2},
     "E1": {"heap_first": 8.25, "heap_last": 13.74},
     "17783": {"size_at_turn_10": 19},
