@@ -116,7 +116,7 @@ class Contamination:
     def figures(self) -> dict[str, Any]:
         """Return the arm's counts: those of `counts`, and those of its answers."""
         return {
-            **counts(self.recording),
+            **counts(self.recording, max(answer.task for answer in self.answers)),
             "wrong_answers": len(self.wrong),
             "answers_with_another_mark": len(self.with_another_mark),
             "wrong_answers_by_round": [sum(answer.round == turn and not answer.right for answer in self.answers) for turn in range(1, ROUNDS + 1)],
