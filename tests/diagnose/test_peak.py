@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import kvlab
-from kvlab.diagnose.peak_fit import fit
-from kvlab.diagnose.peak_levels import levels
+from kvlab.studies.reproduce.peak_fit import fit
+from kvlab.studies.reproduce.peak_levels import levels
 from kvlab.diagnose.peak_transients import capacity_after, growth, prefill_transient, scores
 from kvlab.errors import BadValue
 from kvlab.events import BytesRead, Evicted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvlab.diagnose.peak_fit import PeakFit, fit
-from kvlab.diagnose.peak_levels import levels
+from kvlab.studies.reproduce.peak_fit import PeakFit, fit
+from kvlab.studies.reproduce.peak_levels import levels
 from kvlab.diagnose.peak_transients import growth, scores
 from kvlab.events import Evicted
 from kvlab.policy import Policy

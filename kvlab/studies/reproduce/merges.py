@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvlab.diagnose.peak_levels import Level, levels
+from kvlab.studies.reproduce.peak_levels import Level, levels
 from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Aside, Made
 from kvlab.studies.reproduce.run import made

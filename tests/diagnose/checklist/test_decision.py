@@ -13,7 +13,7 @@ from kvlab.importers import import_file
 from tests.diagnose.outside.seen import sizes
 
 REPORTS = Path(__file__).parents[2] / "fixtures" / "reports" / "pasted"
-KNOWN = dict.fromkeys(NEEDED, "known")
+KNOWN: dict[str, str] = dict.fromkeys(NEEDED, "known")
 
 
 def findings(**verdicts: str) -> Findings:
