@@ -77,11 +77,6 @@ GAPS: dict[str, Gap] = {
         (_LOG, ("kvlab probe --workload A1", ("probe",))),
         lambda facts: facts.exact or _no_requests_with("prefill_s", "ttft_s", "decode_s")(facts),
     ),
-    "counted_bytes": Gap(
-        "What the cache counts was not recorded.",
-        (("the server's log at OLLAMA_DEBUG=2", ()),),
-        lambda facts: bool(facts.requests["counted"].is_null().all()) and "paged_out" not in facts.gauges,
-    ),
     "model_series": Gap(
         "The model's bytes were not recorded after its requests.",
         (("/api/ps after each of 15 requests (kvlab probe --workload A1)", ()),),
@@ -96,13 +91,11 @@ GAPS: dict[str, Gap] = {
         lambda facts: not facts.checked,
     ),
     "shape": Gap("The model's shape is not known.", (("its config.json: --shape config.json", ()),), lambda facts: facts.shape.value is None),
-    "version": Gap("The server's version is not known.", (("--policy VERSION, as `ollama --version` prints it", ()),), lambda facts: not facts.policy.is_known),
     "a_cache": Gap(
         "Nothing in the recording shows a prefix cache.",
         (("the server's own log or list (kvlab probe, kvlab import server.log)", ("probe",)),),
         lambda facts: facts.policy.how == "unknown",
     ),
-    "hits": Gap("No request restored anything.", (("requests that share a beginning", ()),), lambda facts: not (facts.requests["cached"] > 0).any()),
     "snapshots": Gap(
         "No snapshot is alive at the end.",
         (("a run whose requests leave something", ()),),

@@ -113,7 +113,7 @@ def _reason() -> pl.Expr:
 
 def _without_matches(facts: Facts, matched: int) -> Finding:
     """Return the answer where requests' matches were not recorded: by a server's own count of hits, where it has one."""
-    refused = facts.numbers_of("trim_refused")
+    refused = facts.numbers("trim_refused")
     if refused:
         return _refused_rewind(facts, refused)
     hits, misses = (facts.observed.filter(gauge=gauge)["number"].drop_nulls() for gauge in ("cache_hits", "cache_misses"))
@@ -162,7 +162,7 @@ def _restore_point(facts: Facts, rows: pl.DataFrame, worst: dict[str, Any], numb
     whose = "" if worst.get("limiting_layer") else f" Layers of kind {point.layers} can be restored only at such a point." if point.layers else ""
     # another server's cache has no grid of ours, and what its points are was not recorded
     theirs = policy.store == "trie" and (facts.source in OTHER_LOGS or any(gauge in facts.gauges for gauge in OTHER_CACHES))
-    longer = [int(tokens) - int(worst["matched"]) for tokens in facts.numbers_of("entry_tokens") if tokens > worst["matched"]]
+    longer = [int(tokens) - int(worst["matched"]) for tokens in facts.numbers("entry_tokens") if tokens > worst["matched"]]
     if theirs and longer:
         numbers["refused_rewind_tokens"] = min(longer)
         return f" {words(replace(point, rewind=min(longer)), policy)}"

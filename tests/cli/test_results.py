@@ -76,7 +76,7 @@ def test_a_kept_recording_is_diagnosed_reported_and_packed(kvlab_says: Kvlab, tm
     said = kvlab_says("diagnose", out, "--json")
     assert said.code == 0
     assert set(said.json) == {"warnings", "findings"}
-    keys = {"question", "verdict", "summary", "numbers", "confidence", "evidence", "refuted_by"}
+    keys = {"question", "verdict", "summary", "numbers", "confidence", "evidence", "refuted_by", "missing"}
     assert all(set(finding) == keys for finding in said.json["findings"])
     assert "budget_or_leak: budget_filling" in kvlab_says("diagnose", out).out
     packed = kvlab_says("pack", out)

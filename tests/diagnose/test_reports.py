@@ -35,7 +35,8 @@ EXPECTED: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
     ),
     "ik_2320_cachestate.log": ((GROWTH, "over_budget_by_design", ("18.36 GiB", "limit of 8.00 GiB", "one entry is always kept")),),
     "k8s_4341_anon.md": ((GROWTH, "budget", ("since request 100",)),),
-    "llamacpp_25953_rounds.csv": ((GROWTH, "leak", ("3.36 MiB per generated token",)),),
+    # 3.23 MB, as the reporter fitted it
+    "llamacpp_25953_rounds.csv": ((GROWTH, "leak", ("3.08 MiB per generated token",)),),
     "llamacpp_25953_rounds.txt": ((GROWTH, OPEN, ("11.6 GB",)),),
     "mlxlm_480_cachewrapper.log": ((REUSE, "reuse_limited_by_restore_point", ("71 tokens was refused", "rotating")),),
     "mlxmanager_mlxlm.log": ((GROWTH, OPEN, ("1.63 GiB",)), (SLOW, OPEN, ("44.0 s",))),

@@ -226,7 +226,7 @@ class Facts(Rich):
     @cached_property
     def served_s(self) -> float:
         """The seconds of the calls that a server's access log says it answered with tokens."""
-        calls = self.of_kind(Served.kind).filter(pl.col("label").str.contains("generate|chat|completions|embed"))
+        calls = self.of_kind(Served.kind, "label", "seconds").filter(pl.col("label").str.contains("generate|chat|completions|embed"))
         return float(calls.get_column("seconds").sum())
 
     @cached_property
@@ -256,13 +256,13 @@ class Facts(Rich):
     @cached_property
     def warnings(self) -> tuple[tuple[int, str], ...]:
         """The warnings of the source, each with its request (0 for none)."""
-        rows = self.of_kind(Warned.kind).select("request", "message").drop_nulls("message")
+        rows = self.of_kind(Warned.kind, "request", "message").select("request", "message").drop_nulls("message")
         return tuple((int(request or 0), str(message)) for request, message in rows.iter_rows())
 
     @cached_property
     def evictions(self) -> pl.DataFrame:
         """The nodes that were evicted: seq, request and the bytes freed."""
-        rows = self.of_kind(Evicted.kind).filter(pl.col("source").ne_missing(PREDICTED))
+        rows = self.of_kind(Evicted.kind, "seq", "request", "source", "freed").filter(pl.col("source").ne_missing(PREDICTED))
         return rows.select("seq", "request", pl.col("freed").fill_null(0))
 
     @cached_property
@@ -273,12 +273,12 @@ class Facts(Rich):
     @cached_property
     def prefilled(self) -> pl.DataFrame:
         """By request, the prompt token up to which its prefill came: `request`, `evaluated`."""
-        return self.of_kind(ChunkRan.kind).group_by("request").agg(pl.col("end").max().alias("evaluated"))
+        return self.of_kind(ChunkRan.kind, "request", "end").group_by("request").agg(pl.col("end").max().alias("evaluated"))
 
     @cached_property
     def whole_states(self) -> pl.DataFrame:
         """By request, the whole states that were captured: `request`, `states`, `state_bytes`."""
-        taken = self.of_kind(SnapshotTaken.kind).filter(pl.col("layer").is_in(WHOLE_STATE))
+        taken = self.of_kind(SnapshotTaken.kind, "request", "end", "layer", "counted").filter(pl.col("layer").is_in(WHOLE_STATE))
         each = taken.group_by("request", "end").agg(pl.col("counted").sum())
         return each.group_by("request").agg(pl.len().cast(pl.Int64).alias("states"), pl.col("counted").sum().alias("state_bytes"))
 
@@ -289,17 +289,13 @@ class Facts(Rich):
         return rows.group_by("request").agg(pl.col("number").sum().alias("waited"))
 
     def numbers(self, gauge: str) -> list[float]:
-        """Return the figures of a gauge that are not bytes, of requests, in their order."""
-        rows = self.observed.filter((pl.col("gauge") == gauge) & (pl.col("request") > 0)).sort("request", maintain_order=True)
-        return rows.get_column("number").drop_nulls().to_list()
+        """Return the figures of a gauge that are not bytes: those of no request first, then those of requests in their order."""
+        return self.observed.filter(pl.col("gauge") == gauge).sort("request", maintain_order=True).get_column("number").drop_nulls().to_list()
 
-    def numbers_of(self, gauge: str) -> list[float]:
-        """Return all figures of a gauge that are not bytes, in order."""
-        return self.observed.filter(pl.col("gauge") == gauge).get_column("number").drop_nulls().to_list()
-
-    def of_kind(self, kind: str) -> pl.DataFrame:
-        """Return the events of a kind, in order."""
-        return self.recording.events.filter(pl.col("kind") == kind)
+    def of_kind(self, kind: str, *columns: str) -> pl.DataFrame:
+        """Return the events of a kind, in order, with some of their columns; with all of them when none is named."""
+        events = self.recording.events
+        return (events.select("kind", *columns) if columns else events).filter(pl.col("kind") == kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is known as JSON holds it."""
@@ -359,7 +355,8 @@ def _gauge_words(one: Gauge) -> str:
 
 def model_of(recording: Recording) -> str:
     """Return the name most events give the model, or the manifest's."""
-    named = recording.events.filter(pl.col("model").is_not_null() & (pl.col("model") != ""))["model"]
+    named = recording.events.get_column("model").drop_nulls()
+    named = named.filter(named != "")
     return str(named.mode().sort()[0]) if len(named) else recording.manifest.model
 
 

@@ -63,7 +63,7 @@ def restarts_of(events: pl.DataFrame) -> tuple[int, ...]:
 
 def stop_of(events: pl.DataFrame) -> tuple[float, tuple[int, ...]] | None:
     """Return the seconds and the processes of the stop that left no runner alive; None when one may be, or when no runner was seen."""
-    rows = events.filter(pl.col("kind").is_in([RunnerChanged.kind, RequestBegan.kind]))
+    rows = events.select("kind", "state", "pid", "port", "t").filter(pl.col("kind").is_in([RunnerChanged.kind, RequestBegan.kind]))
     if not (rows.get_column("kind") == RunnerChanged.kind).any():
         return None
     alive, ended, found = set[int | None](), set[tuple[int | None, int | None]](), None

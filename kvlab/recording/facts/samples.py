@@ -53,7 +53,7 @@ class Sample:
 def samples_of(events: pl.DataFrame) -> tuple[Sample, ...]:
     """Return the samples of a recording's events in order."""
     kinds = [LifeSign.kind, Listed.kind, Observed.kind, ProcessSeen.kind]
-    rows = events.filter(pl.col("kind").is_in(kinds)).select("t", "kind", "count", "model", "gauge", "observed", "pid", "ppid")
+    rows = events.select("t", "kind", "count", "model", "gauge", "observed", "pid", "ppid").filter(pl.col("kind").is_in(kinds))
     seen = rows.filter(pl.col("kind") == ProcessSeen.kind)
     servers = set(seen.get_column("ppid").drop_nulls()) & set(seen.get_column("pid").drop_nulls())
     rows = rows.filter(~pl.col("pid").is_in(list(servers)).fill_null(value=False))
