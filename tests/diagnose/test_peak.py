@@ -6,14 +6,14 @@ import polars as pl
 import pytest
 
 import kvlab
-from kvlab.studies.reproduce.peak_fit import fit
-from kvlab.studies.reproduce.peak_levels import levels
 from kvlab.diagnose.peak_transients import capacity_after, growth, prefill_transient, scores
 from kvlab.errors import BadValue
 from kvlab.events import BytesRead, Evicted
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import LayerGroup, Shape
+from kvlab.studies.reproduce.peak_fit import fit
+from kvlab.studies.reproduce.peak_levels import levels
 from kvlab.units import GIB
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.streams import Fresh

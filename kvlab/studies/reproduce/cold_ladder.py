@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvlab.studies.reproduce.peak_fit import PeakFit, fit
-from kvlab.studies.reproduce.peak_levels import levels
 from kvlab.diagnose.peak_transients import growth, scores
 from kvlab.events import Evicted
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.studies.reproduce.models import hybrid35
+from kvlab.studies.reproduce.peak_fit import PeakFit, fit
+from kvlab.studies.reproduce.peak_levels import levels
 from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Aside, Made
 from kvlab.studies.reproduce.run import held, made
