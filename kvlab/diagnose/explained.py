@@ -25,7 +25,10 @@ LATE = (0, 1)
 
 CLOSE = 5_000_000
 """Bytes by which two spreads may differ and still be as good, with a quarter of the print's step.
-Of such alternatives one that leaves no slope counts, else the one with the narrowest interval."""
+Of such alternatives one that leaves no slope counts, else of those with the narrowest intervals the one that leaves the least."""
+
+NARROW = 1.5
+"""How many times as wide as the narrowest interval one may be and still be as good."""
 
 SLIGHT = 1_000_000
 """Bytes per request that count as no slope when two alternatives are compared."""
@@ -93,7 +96,10 @@ def explained(request: Values, observed: Values, step: int, predicted: Values, g
     least = min(one.spread for one in tries)
     close = [one for one in tries if one.spread <= 1.5 * least + CLOSE + step / 4]
     kind = [one for one in close if abs(one.slope.value) <= one.half_width + SLIGHT]
-    kept = min(kind, key=lambda one: (one.predicted is not predicted, abs(one.slope.value))) if kind else min(close, key=lambda one: one.half_width)
+    narrowest = min(one.half_width for one in close)
+    # of intervals that are nearly as narrow none is surer than another: the kindest of them counts
+    narrow = kind or [one for one in close if one.half_width <= NARROW * narrowest]
+    kept = min(narrow, key=lambda one: (one.predicted is not predicted if kind else False, abs(one.slope.value)))
     return replace(kept, began_full=kept.predicted is not predicted, alternatives=len(ways))
 
 
