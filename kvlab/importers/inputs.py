@@ -42,7 +42,7 @@ def _encoding(first: bytes) -> str | None:
     if (marked := _MARKS.get(first[:2])) is not None:
         return marked
     even, odd = first[0::2].count(0), first[1::2].count(0)
-    half = len(first) // 2
+    half = len(first) // 2 if 0 in first[:128] else 0
     # also of a text in Chinese, line ends, figures and blanks have a zero byte, all on one side
     if half > 1 and b"\n\0" in first and odd > half // 8 and even * 50 < odd:
         return "utf-16-le"
@@ -102,6 +102,11 @@ class Input:
             self.is_small = len(self._begun) < HEAD
             if self.is_small and self._path is not None:
                 self._pipe.close()
+
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether it is a file, not a pipe."""
+        return self._pipe is None and self._path is not None
 
     def head(self) -> bytes:
         """Return the beginning of the text, at most `HEAD` bytes, as UTF-8.

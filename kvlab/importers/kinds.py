@@ -8,16 +8,15 @@ from typing import Protocol
 
 import polars as pl
 
+from kvlab.errors import UnreadableInput
 from kvlab.importers.account import Account
 from kvlab.importers.formats import formats
+from kvlab.importers.lines import MOST_LINES
 from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.paste import API_PS, TABLE, Paste
 from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import Clock
 from kvlab.importers.summary import Summary
-
-MOST_LINES = 2_000
-"""Lines by which a kind is recognised."""
 
 OLLAMA = "ollama-log"
 SAMPLES = "samples"
@@ -88,7 +87,11 @@ def recognise(head: bytes) -> str | None:
     if any(_LOG.search(line[:2_000].decode("utf-8", "replace")) for line in lines):
         return OLLAMA
     paste = Paste(Rows(_Nowhere(), ""), Summary())
-    paste.lines(lines)
-    paste.finish()
+    try:
+        paste.lines(lines)
+        paste.finish()
+    except UnreadableInput:
+        # only a table that can be read in two ways is refused; reading it says so
+        return TABLE
     names = [name for name in paste.read if name not in _ASIDE] or paste.read[:1]
     return None if not names else names[0] if len(names) == 1 else SAMPLES

@@ -1,13 +1,15 @@
 """The lines of an input of any size, in lists, at a bounded price: never more than a block and one cut line is held.
 
-Invariants: a line has no line end and at most `LONGEST` bytes, what goes beyond is not kept; the lines of all lists together are the lines of the input.
+Invariants: a line has no line end and at most `LONGEST` bytes, one of JSON `LONGEST_JSON`, what goes beyond is not kept; the lines of all lists together are the lines of the input.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 
 from kvlab.importers.inputs import Input
+from kvlab.importers.json_text import MOST_BYTES
 from kvlab.importers.wrappings import has_only_returns, stripping
 
 BLOCK = 1 << 20
@@ -15,6 +17,12 @@ BLOCK = 1 << 20
 
 LONGEST = 1 << 16
 """Bytes that are kept of one line."""
+
+LONGEST_JSON = MOST_BYTES
+"""Bytes that are kept of a line that begins as JSON: an answer is often one line."""
+
+MOST_LINES = 2_000
+"""Lines of a head."""
 
 
 def head_of(source: Input) -> bytes:
@@ -24,6 +32,10 @@ def head_of(source: Input) -> bytes:
         UnreadableInput: it cannot be read, or holds no text.
     """
     head = source.head()
+    if source.can_be_read_again and len(head) > LONGEST and b"\n" not in head.rstrip():
+        # its first line is longer than what is looked at
+        lines = chain.from_iterable(_lines(source, BLOCK, returns=has_only_returns(head)))
+        head = b"\n".join(islice(lines, MOST_LINES))
     head = head.replace(b"\r", b"\n") if has_only_returns(head) else head
     strip = stripping(head)
     return b"\n".join(strip(head.split(b"\n"))) if strip else head
@@ -53,8 +65,12 @@ def _lines(source: Input, block: int, *, returns: bool) -> Iterator[list[bytes]]
         if lines:
             cutting = False
             lines[0] = lines[0].removesuffix(b"\r")
-            yield lines if max(map(len, lines)) <= LONGEST else [line[:LONGEST] for line in lines]
-        if len(carry) > LONGEST:
-            carry, cutting = carry[:LONGEST], True
+            yield lines if max(map(len, lines)) <= LONGEST else [line[: _limit(line)] for line in lines]
+        if len(carry) > LONGEST and len(carry) > (limit := _limit(carry)):
+            carry, cutting = carry[:limit], True
     if carry:
         yield [carry.removesuffix(b"\r")]
+
+
+def _limit(line: bytes) -> int:
+    return LONGEST_JSON if line[:64].lstrip()[:1] in (b"{", b"[") else LONGEST

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kvlab.errors import UnreadableInput
 from kvlab.importers.account import Account
 from kvlab.importers.answers import Answers
 from kvlab.importers.blocks import SEPARATOR, Output
@@ -227,11 +228,7 @@ class Paste:
             return
         grid = self._grid([text for _, text in waiting])
         last = self._summary.line
-        if grid is not None:
-            self._engine.end_block()
-            Table(self._rows, self._summary, self.clock, self._account).read(grid, waiting)
-            self._read[TABLE] = None
-        else:
+        if grid is None or not self._take_table(grid, waiting):
             for place, text in waiting:
                 self._summary.line = place
                 if _RULE.fullmatch(text):
@@ -239,6 +236,19 @@ class Paste:
                 else:
                     self._count("comment", KNOWN, text) if text.lstrip().startswith("#") else self._count("other text", NOT, text)
         self._summary.line = last
+
+    def _take_table(self, grid: Grid, waiting: list[tuple[int, str]]) -> bool:
+        """Read a table; return False when it can be read in two ways, in a text of which something else is read."""
+        self._engine.end_block()
+        try:
+            Table(self._rows, self._summary, self.clock, self._account).read(grid, waiting)
+        except UnreadableInput as error:
+            if not self.read:
+                raise
+            self._summary.notes.append(f"a table in line {waiting[0][0]}: {error.what}")
+            return False
+        self._read[TABLE] = None
+        return True
 
     def _grid(self, lines: list[str]) -> Grid | None:
         if self._only not in (None, TABLE):

@@ -18,6 +18,8 @@ from kvlab.importers.gauges import GAUGES, OF_BYTES
 
 REQUEST, LABEL, PROMPT, TOKENS, MATCHED, CACHED, LEFT, GENERATED = "request", "label", "prompt", "tokens", "matched", "cached", "left", "generated"
 TTFT, PEAK, TIME, PID, GAUGE = "ttft_s", "peak", "time", "pid", "gauge"
+COUNTS = frozenset({REQUEST, TOKENS, MATCHED, CACHED, LEFT, GENERATED})
+"""Roles of whole numbers."""
 
 _VOCABULARY = tomllib.loads(files("kvlab.importers").joinpath("vocabulary.toml").read_text(encoding="utf-8"))
 

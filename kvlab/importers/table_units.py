@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kvlab.errors import UnreadableInput
 from kvlab.importers.figures import FIRST_LETTERS, Figure, read_figure, undressed, without_remark
 from kvlab.importers.gauges import OF_WORDS
-from kvlab.importers.table_titles import Column, holds_bytes
+from kvlab.importers.table_titles import COUNTS, Column, holds_bytes
 
 LEAST_BARE = 10**8
 """The least whole number that tells that a column's figures without a unit are bytes."""
@@ -92,6 +92,8 @@ def _plain(title: str, cells: Sequence[str], column: Column, table: Signs) -> Se
     if table.comma == "decimal" and table.point != "decimal":
         # a point before three figures stands between thousands where a comma is the decimal sign
         cells = [_THOUSANDS.sub(r"\1", cell) if _THOUSANDS.search(cell) else cell for cell in cells]
+    if column.role in COUNTS:
+        return _counts(title, cells, table)
     figures = [read_figure(cell, column.unit) for cell in cells]
     units = {figure.unit.lower() for figure in figures if figure is not None and figure.observed is not None}
     if not units & (_MEGA | {"b", "bytes", "kb", "kib", "k"}):
@@ -112,6 +114,21 @@ def _plain(title: str, cells: Sequence[str], column: Column, table: Signs) -> Se
     if own.comma == "decimal":
         return [cell.replace(",", ".") for cell in cells]
     return [cell.replace(",", "") for cell in cells] if own.point == "decimal" and _EITHER.search(" ".join(cells)) else cells
+
+
+def _counts(title: str, cells: Sequence[str], table: Signs) -> Sequence[str]:
+    """Return whole numbers without the points between their thousands."""
+    dotted = [cell for cell in cells if _EITHER.fullmatch(undressed(cell))]
+    if not dotted or table.point == "decimal" or table.comma == "thousands":
+        return cells
+    if table.point != "thousands" and table.comma != "decimal" and all(undressed(cell).endswith(".000") for cell in dotted):
+        shown = undressed(dotted[0])
+        raise UnreadableInput(
+            what=f"the column {title.strip()!r} can be read in two ways: {shown} may be {shown.replace('.', '')} or {shown.partition('.')[0]}",
+            why="a point before three figures is between thousands or is a decimal sign, and no other figure of the table decides it",
+            hint=f"write {shown.replace('.', '')} without points",
+        )
+    return [cell.replace(".", "") if cell in dotted else cell for cell in cells]
 
 
 def _other(says: str) -> str:

@@ -56,6 +56,7 @@ class Table:
         self._places = lines
         # requests of a table that follows others are further ones
         self._first = self._rows.highest
+        self._of_kind(grid)
         odd = dict(grid.odd)
         for number, line in odd.items():
             self._count(number, "row with another number of cells" if number > grid.head else "other text", NOT, line)
@@ -65,7 +66,6 @@ class Table:
         for number, (_, text) in enumerate(lines, 1):
             if number not in taken:
                 self._count(number, "comment or rule", KNOWN, text)
-        self._of_kind(grid)
         self._summary.line = lines[-1][0]
 
     def _of_kind(self, grid: Grid) -> None:

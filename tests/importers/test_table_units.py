@@ -104,3 +104,19 @@ def test_figures_that_cannot_be_are_not_understood(tmp_path: Path) -> None:
 def test_a_table_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(UnreadableInput, match="of no kind that can be read"):
         import_file(_table(tmp_path, text))
+
+
+def test_a_point_between_thousands_of_a_count(tmp_path: Path) -> None:
+    told = "request;rss;size\n1.000;18,5 GB;1.234 GB\n2.000;19,2 GB;2.000 GB\n"
+    rec = import_file(_table(tmp_path, told)).recording
+    assert observed(rec, "size", "request", "value") == [(1000, 1234 * GB), (2000, 2000 * GB)]
+    rec = import_file(_table(tmp_path, "request;size\n1.250;18 GB\n2.000;19 GB\n")).recording
+    assert observed(rec, "size", "request") == [(1250,), (2000,)]
+    with pytest.raises(UnreadableInput, match=r"1\.000 may be 1000 or 1"):
+        import_file(_table(tmp_path, "request;size\n1.000;18 GB\n2.000;19 GB\n"))
+
+
+def test_a_table_that_can_be_read_in_two_ways_sinks_nothing_else(tmp_path: Path) -> None:
+    imported = import_file(_table(tmp_path, "OLLAMA_KEEP_ALIVE=10m\n\nrequest;size\n1.000;18 GB\n2.000;19 GB\n"))
+    assert observed(imported.recording, "setting", "words") == [("10m",)]
+    assert any("1.000 may be 1000 or 1" in note for note in imported.summary.notes)

@@ -112,3 +112,31 @@ def test_a_size_that_is_no_number_of_bytes_is_not_understood(tmp_path: Path, siz
     assert imported.summary.of("not_understood") == {"answer of /api/ps with a figure that is none": 1}
     assert observed(imported.recording, "size") == [(5,)]
     assert observed(imported.recording, "size_vram") == [(5,), (7,)]
+
+
+def test_a_text_in_utf_16_without_a_mark_and_one_that_goes_on_in_it(tmp_path: Path) -> None:
+    plain = import_file(LOG).recording.requests
+    data = LOG.read_bytes()
+    half = data.index(b"\n", len(data) // 2) + 1
+    whole, mixed, stray = tmp_path / "whole.log", tmp_path / "mixed.log", tmp_path / "stray.log"
+    whole.write_bytes(data.decode().encode("utf-16-be"))
+    mixed.write_bytes(data[:half] + data[half:].decode().encode("utf-16"))
+    stray.write_bytes(data[:100] + b"\0" + data[100:])
+    for path in (whole, mixed, stray):
+        assert_frame_equal(import_file(path).recording.requests, plain)
+
+
+def test_a_first_line_of_ten_megabytes(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(b"x" * 10_000_000 + b"\n" + LOG.read_bytes())
+    assert_frame_equal(import_file(path).recording.requests, import_file(LOG).recording.requests)
+
+
+def test_an_answer_in_one_line_longer_than_a_line_of_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "ps.json"
+    models = [{"name": f"model-{place}", "size": place + 1, "details": {"format": "x" * 300}} for place in range(900)]
+    path.write_text(json.dumps({"models": models}))
+    assert path.stat().st_size > 1 << 18
+    imported = import_file(path)
+    assert imported.kind == "api-ps"
+    assert imported.recording.observed.height == 900
