@@ -1,6 +1,7 @@
 """The lines of an input of any size, in lists, at a bounded price: never more than a block and one cut line is held.
 
-Invariants: a line has no line end and at most `LONGEST` bytes, one of JSON `LONGEST_JSON`, what goes beyond is not kept; the lines of all lists together are the lines of the input.
+Invariants: a line has no line end and at most `LONGEST` bytes, one of JSON `LONGEST_JSON`: what goes beyond is not kept;
+the lines of all lists together are the lines of the input.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ LONGEST = 1 << 16
 
 LONGEST_JSON = MOST_BYTES
 """Bytes that are kept of a line that begins as JSON: an answer is often one line."""
+
+MOST_SEEN = 2_000_000
+"""Lines of a piece by which the beginning of the next one is compared."""
 
 MOST_LINES = 2_000
 """Lines of a head."""
@@ -74,3 +78,29 @@ def _lines(source: Input, block: int, *, returns: bool) -> Iterator[list[bytes]]
 
 def _limit(line: bytes) -> int:
     return LONGEST_JSON if line[:64].lstrip()[:1] in (b"{", b"[") else LONGEST
+
+
+class Seen:
+    """Lines of one piece of a log, to leave out what the next piece repeats at its beginning: pieces that were copied while they were rotated overlap."""
+
+    __slots__ = ("_before", "_begins", "_now")
+
+    def __init__(self) -> None:
+        self._before: set[int] = set()
+        self._now: set[int] = set()
+        self._begins = True
+
+    def new(self, lines: list[bytes]) -> list[bytes]:
+        """Return the lines of a block that the piece before did not have."""
+        told = [hash(line) for line in lines]
+        if self._begins:
+            first = next((place for place, one in enumerate(told) if one not in self._before), len(told))
+            self._begins = first == len(told)
+            lines = lines[first:]
+        if len(self._now) < MOST_SEEN:
+            self._now.update(told)
+        return lines
+
+    def end(self) -> None:
+        """The piece ends."""
+        self._before, self._now, self._begins = self._now, set(), True

@@ -41,14 +41,20 @@ class _Running:
 
 
 class Requests:
-    """The running request and what waits for the next."""
+    """The running request and what waits for the next.
 
-    __slots__ = ("_now", "_rows", "_waiting")
+    Attributes:
+        several: Several runners are alive, so a request that begins while another one runs may be of either: then their ends are nobody's.
+    """
+
+    __slots__ = ("_mixed", "_now", "_rows", "_waiting", "several")
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._waiting: list[tuple[float, str, tuple[Any, ...]]] = []
         self._now = _Running()
+        self._mixed = 0
+        self.several = False
 
     @property
     def idle(self) -> bool:
@@ -67,6 +73,7 @@ class Requests:
     def began(self, total: int, matched: int, cached: int, left: int) -> None:
         """A `cache hit` or `cache miss`: the next request has been matched."""
         if self._now.open:
+            self._mixed = max(2, self._mixed + 1) if self.several else 0
             self._end(None)
         rows = self._rows
         rows.began("", total)
@@ -106,6 +113,8 @@ class Requests:
     def held(self, *, stored: int, size: int | None, counted: int | None, nodes: int) -> None:
         """The dump at a request's end tells tokens stored, logical bytes of the live buffers, bytes counted, and nodes."""
         self.settle()
+        if self._mixed:
+            return
         self._now.stored, self._now.size, self._now.counted, self._now.nodes = stored, size, counted, nodes
 
     def allocated(self, active: int | None, pool: int | None = None) -> None:
@@ -119,9 +128,14 @@ class Requests:
         self._now.cancelled = self._now.open
 
     def peaked(self, peak: int | None) -> None:
-        """A `peak memory`: the running request has ended. Of a request that began before the log only the figure is kept."""
+        """A `peak memory`: the running request has ended. Of a request that began before the log, or of one of several, only the figure is kept."""
         self.settle()
-        if self._now.open:
+        if self._mixed:
+            self._mixed -= 1
+            self._rows.add_to(0, "observed", ("peak", "", peak, None, None, "", None, None, ""))
+            if not self._mixed and self._now.open:
+                self._end(None)
+        elif self._now.open:
             self._end(peak)
         else:
             self._read(peak)

@@ -83,6 +83,7 @@ class Runners:
         if len(self._alive) >= MOST_ALIVE:
             self._end(self._alive[0])
         self._alive.append(_Runner(TrieSeen(self._names), port, None, model))
+        self._requests.several = len(self._alive) > 1
         if len(self._alive) == 2 and not self.mixed:
             self.mixed = True
             self._rows.add_to(0, "warned", (MIXED,))
@@ -111,6 +112,7 @@ class Runners:
     def _end(self, runner: _Runner) -> None:
         runner.trie.gone(self._rows)
         self._alive.remove(runner)
+        self._requests.several = len(self._alive) > 1
 
     def _whose(self, rows: list[Row]) -> _Runner:
         if not self._alive:

@@ -14,7 +14,7 @@ from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.importers.account import Account
 from kvlab.importers.inputs import Input
 from kvlab.importers.kinds import KINDS, SAMPLES, Importer, importer_of, recognise
-from kvlab.importers.lines import blocks_of_lines, head_of
+from kvlab.importers.lines import Seen, blocks_of_lines, head_of
 from kvlab.importers.nearest import nearest_line
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
@@ -112,9 +112,12 @@ def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequen
     # what was recognised by its beginning may go on as something else
     importer = importer_of(kind if asked or kind == "ollama-log" else SAMPLES, rows, summary)
     try:
+        seen = Seen() if more else None
         for piece in (file, *more):
             for lines in blocks_of_lines(piece):
-                importer.lines(lines)
+                importer.lines(lines if seen is None else seen.new(lines))
+            if seen is not None:
+                seen.end()
         importer.finish()
     except KvlabError as error:
         raise _named(error, file.name) from None

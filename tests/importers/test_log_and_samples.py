@@ -90,3 +90,26 @@ def test_an_answer_in_a_log_with_a_size_that_is_none_is_read_in_part(tmp_path: P
     assert imported.summary.of("not_understood") == {"answer of /api/ps with a figure that is none": 1}
     assert observed(imported.recording, "size") == []
     assert observed(imported.recording, "size_vram", "value", "request") == [(7, 1)]
+
+
+def test_pieces_that_overlap_count_a_request_once(tmp_path: Path) -> None:
+    lines = [line for place in range(12) for line in _request(3 * place + 1, 100 + place)]
+    first, second, whole = tmp_path / "server-1.log", tmp_path / "server.log", tmp_path / "whole.log"
+    first.write_text("\n".join(lines[:16]) + "\n")
+    second.write_text("\n".join(lines[9:]) + "\n")
+    whole.write_text("\n".join(lines) + "\n")
+    expected = requests(import_file(whole).recording, "tokens", "peak")
+    assert len(expected) == 12
+    assert requests(import_files([second, first]).recording, "tokens", "peak") == expected
+
+
+def test_peaks_of_two_runners_whose_requests_overlap_are_nobodys(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    runner = 'time=2026-09-20T10:00:00.000Z level=INFO source=client.go:1 msg="starting mlx runner subprocess" model=lab-{0}:4b port=6200{1}'
+    began = [_record(second, f'msg="cache miss" total={total} matched=0 cached=0 left={total}') for second, total in ((1, 100), (2, 200))]
+    ended = [_record(second, f'msg="peak memory" size="{size}"') for second, size in ((3, "20.00 GiB"), (4, "3.00 GiB"))]
+    path.write_text("\n".join([runner.format("a", 1), runner.format("b", 2), *began, *ended, *_request(11, 300)]) + "\n")
+    rec = import_file(path).recording
+    assert requests(rec, "tokens", "peak") == [(100, None), (200, None), (300, round(17.84 * 2**30))]
+    assert observed(rec, "peak", "request", "value") == [(0, 20 * 2**30), (0, 3 * 2**30)]
+    assert any("several runners" in message for (message,) in rows(rec, "warned", "message"))
