@@ -75,7 +75,7 @@ def import_files(paths: Sequence[str | Path], kind: str | None = None, out: str 
         recorder.write_table(whole)
         recorder.finish()
     requests = whole.filter(pl.col("kind") == "request_began").height
-    return Imported(first.kind, requests, whole.height, Kept(summary, recorder, first.importer.account))
+    return Imported(first.kind, requests, whole.height, Kept(summary, recorder, lambda: first.importer.account))
 
 
 def _parts(files: Sequence[Input], kind: str | None) -> list[_Part]:

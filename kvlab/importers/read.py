@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,7 @@ class Kept:
 
     summary: Summary
     recorder: Recorder
-    account: Account
+    account: Callable[[], Account]
 
 
 class _Nowhere:
@@ -44,7 +44,6 @@ class Imported:
     Attributes:
         kind: What it was taken for.
         summary: What became of its lines.
-        account: What became of its figures, of all lines of a small file, else of the first ones.
         requests: How many requests it tells of.
         events: How many events were written.
         path: The recording's folder.
@@ -53,11 +52,16 @@ class Imported:
     def __init__(self, kind: str, requests: int, events: int, kept: Kept) -> None:
         self.kind = kind
         self.summary = kept.summary
-        self.account = kept.account
+        self._account = kept.account
         self.requests = requests
         self.events = events
         self.path = kept.recorder.path
         self._recorder = kept.recorder
+
+    @cached_property
+    def account(self) -> Account:
+        """What became of its figures, of all lines of a small file, else of the first ones."""
+        return self._account()
 
     @cached_property
     def recording(self) -> Recording:
@@ -98,7 +102,7 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
         # what was written stays, as a recording that is not complete
         recorder.__exit__(type(error), error, None)
         raise
-    return Imported(chosen, rows.requests, rows.seq, Kept(summary, recorder, importer.account))
+    return Imported(chosen, rows.requests, rows.seq, Kept(summary, recorder, lambda: importer.account))
 
 
 def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequence[Input] = (), *, asked: bool = True) -> Importer:
