@@ -132,7 +132,8 @@ def test_an_answer_is_judged_only_when_it_was_checked(recording: Make) -> None:
     rows = [{}, {"matched": 3, "cached": 3}]
     wrong = WrongPositions(group=0, layer="kv", start=2, end=3, belongs_to=1, request=2)
     assert is_the_answer_right(facts(recording(rows))).verdict == "not_enough_data"
-    assert is_the_answer_right(facts(recording(rows, checked=True))).verdict == "not_enough_data", "real arrays do not say who wrote them"
+    # a real run's tokens are verified on their twin
+    assert is_the_answer_right(facts(recording(rows, checked=True))).verdict == "identical"
     assert is_the_answer_right(facts(recording(rows, checked=True, source="twin"))).verdict == "identical"
     assert is_the_answer_right(facts(recording(rows)), checked=True).verdict == "identical"
     found = is_the_answer_right(facts(recording(rows, extra=[wrong])))
@@ -140,8 +141,10 @@ def test_an_answer_is_judged_only_when_it_was_checked(recording: Make) -> None:
     assert (found.numbers["wrong_positions"], found.numbers["belongs_to_request"], found.numbers["restored_tokens"]) == (1, 1, 3)
 
 
-def test_a_violation_alone_shows_that_the_run_was_checked(recording: Make) -> None:
-    assert is_the_answer_right(facts(recording([{}], source="twin", extra=[Violation(rule="edges", message="x", request=1)]))).verdict == "identical"
+def test_a_violation_shows_that_the_run_was_checked_and_is_named(recording: Make) -> None:
+    found = is_the_answer_right(facts(recording([{}], source="twin", extra=[Violation(rule="edges", message="x", request=1)])))
+    assert (found.verdict, found.numbers["broken_rules"]) == ("not_enough_data", 1)
+    assert "edges" in found.summary
 
 
 def test_findings_are_json_and_text_and_answer_by_question(recording: Make) -> None:
