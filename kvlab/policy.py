@@ -31,6 +31,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "mid_edge": ("split", "drop"),
     "on_cancel": ("attach", "discard"),
     "draft_keys": ("pairs", "single"),
+    "draft_states": ("compact", "slices"),
     "media": ("whole_items", "anywhere"),
     "lifetimes": ("scopes", "sweep"),
     "store": ("trie", "whole_entry_lru"),
@@ -62,6 +63,7 @@ class Policy:
         capture_before_end: And one this many tokens before the prompt's end; 0 for none.
         prefill_chunk: Tokens a prefill forward takes at most.
         settle_draft: A cancelled request settles its draft layers.
+        draft_states: What a speculative round leaves of recurrent layers when a request closes: a state of its own, or a slice of all the round's states.
         clear_pool_after_load: The allocator's free buffers are given back once weights are loaded.
         store_segments: Of a prompt, what the store of whole entries keeps by itself: nothing, or what mlx-lm's server keeps (`kvlab.workloads.segments`).
         store_entries: Whole entries kept at most; 0 for no limit (mlx-lm's server keeps 10).
@@ -92,6 +94,7 @@ class Policy:
     on_cancel: str = "attach"
     settle_draft: bool = True
     draft_keys: str = "pairs"
+    draft_states: str = "compact"
     media: str = "whole_items"
     lifetimes: str = "scopes"
     clear_pool_after_load: bool = True
@@ -119,19 +122,19 @@ class Policy:
     def ollama(cls, version: str) -> Policy:
         """Return the behaviour of an Ollama release, such as `0.32.5`; `main` is today's upstream main.
 
+        `scopes` is a state between 0.33.0 and main: array lifetimes by scopes, all else as 0.33.0 (`x/mlxrunner/mlx/scope.go` at a16fbbdb). Which
+        release first behaved so is not known.
+
         Raises:
             BadValue: the text is no version, older than 0.30.7, where the table begins, or newer than `NEWEST_KNOWN`.
         """
-        if version == "main":
-            return cls()
-        key = _version_key(version)
-        if key[:2] > NEWEST_KNOWN:
+        if version not in _STATES and _version_key(version)[:2] > NEWEST_KNOWN:
             raise BadValue(
                 what=f"Ollama {version} is newer than the newest behaviour kvlab knows",
                 why=f"the version table goes from 0.30.7 to the releases {NEWEST_KNOWN[0]}.{NEWEST_KNOWN[1]}.x",
                 hint="use main: the rules of upstream's main branch as last read",
             )
-        return cls(**_at_version(key, version), release=version)
+        return cls(**_choices_of(version), release=version)
 
     @classmethod
     def of_server(cls, version: str) -> Policy:
@@ -140,7 +143,7 @@ class Policy:
         Raises:
             BadValue: the text is no version, or older than 0.30.7.
         """
-        return cls() if version == "main" else cls(**_at_version(_version_key(version), version), release=version)
+        return cls(**_choices_of(version), release=version)
 
     @classmethod
     def kvlab(cls) -> Policy:
@@ -181,7 +184,7 @@ class Policy:
 
     def set_of_a_server(self) -> dict[str, str]:
         """Return what `OF_A_SERVER` names and this policy sets otherwise than its release does."""
-        usual = {} if self.release == "main" else _at_version(_version_key(self.release), self.release)
+        usual = _choices_of(self.release)
         return {name: getattr(self, name) for name in OF_A_SERVER if getattr(self, name) != usual.get(name, OF_A_SERVER[name][0])}
 
     def diff(self, other: Policy) -> dict[str, tuple[Any, Any]]:
@@ -196,16 +199,17 @@ class Policy:
         return choices | {"evict_at": sorted(self.evict_at)}
 
 
-_TO_0_33_0: dict[str, Any] = {
+_TO_SCOPES: dict[str, Any] = {
     "protect": "active_path",
     "mid_edge": "drop",
     "page_out_layers": "all_or_none",
     "media": "anywhere",
-    "lifetimes": "sweep",
+    "draft_states": "slices",
     "clear_pool_after_load": False,
     "fit": "working_set",
     "close": "signal",
 }
+_TO_0_33_0 = _TO_SCOPES | {"lifetimes": "sweep"}
 _TO_0_32_7 = _TO_0_33_0 | {
     "growth": "in_place",
     "attach": "replace",
@@ -214,18 +218,23 @@ _TO_0_32_7 = _TO_0_33_0 | {
     "on_cancel": "discard",
     "settle_draft": False,
 }
-_TO_0_32_1 = _TO_0_32_7 | {"copy_before_overwrite": "first_append"}
+_TO_0_32_6 = _TO_0_32_7 | {"copy_before_overwrite": "first_append"}
+_TO_0_32_1 = _TO_0_32_6 | {"draft_states": "compact"}
 _TO_0_30_8 = _TO_0_32_1 | {"capture_as": "view", "draft_keys": "single"}
-_TO_0_30_7 = _TO_0_32_7 | {"snapshots": "eager", "on_cancel": "attach", "draft_keys": "single"}
+_TO_0_30_7 = _TO_0_32_7 | {"snapshots": "eager", "on_cancel": "attach", "draft_keys": "single", "draft_states": "compact"}
 
 _VERSIONS: tuple[tuple[tuple[int, int, int], dict[str, Any]], ...] = (
     ((0, 33, 0), _TO_0_33_0),
     ((0, 32, 7), _TO_0_32_7),
+    ((0, 32, 6), _TO_0_32_6),
     ((0, 32, 1), _TO_0_32_1),
     ((0, 30, 8), _TO_0_30_8),
     ((0, 30, 7), _TO_0_30_7),
 )
 """The first release that behaves so, newest first."""
+
+_STATES: dict[str, dict[str, Any]] = {"main": {}, "scopes": _TO_SCOPES}
+"""States of upstream that no release number is known for."""
 
 
 def _version_key(version: str) -> tuple[int, int, int]:
@@ -233,13 +242,16 @@ def _version_key(version: str) -> tuple[int, int, int]:
     if len(parts) != 3 or not all(part.isdigit() for part in parts):
         raise BadValue(
             what=f"{version!r} is not a version of Ollama",
-            why="a version reads MAJOR.MINOR.PATCH, or main",
+            why=f"a version reads MAJOR.MINOR.PATCH, or {' or '.join(_STATES)}",
             hint="write main or a release such as 0.32.5; our own choices are called kvlab (in Python Policy.kvlab())",
         )
     return int(parts[0]), int(parts[1]), int(parts[2])
 
 
-def _at_version(key: tuple[int, int, int], version: str) -> dict[str, Any]:
+def _choices_of(version: str) -> dict[str, Any]:
+    if version in _STATES:
+        return _STATES[version]
+    key = _version_key(version)
     for first, choices in _VERSIONS:
         if key >= first:
             return choices

@@ -36,6 +36,7 @@ class LayerGroup:
         growth_step: Tokens by which a live buffer grows.
         conv_bytes_per_token: Bytes one row of the recurrent layers' convolution input takes: what a view pins per token of a forward.
         chunked: The window is a chunk: positions fall into chunks of `window`, and a token sees those of its own (llama4).
+        round_states: Recurrent states that a round of speculative decoding leaves in one allocation: the tokens it evaluates less one; 0 without.
     """
 
     kind: str
@@ -46,6 +47,7 @@ class LayerGroup:
     growth_step: int = 256
     conv_bytes_per_token: int = 0
     chunked: bool = False
+    round_states: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -54,7 +56,7 @@ class LayerGroup:
                 why=f"the kinds are {', '.join(KINDS)}",
                 hint="correct the kind",
             )
-        for name in ("bytes_per_token", "state_bytes", "window", "growth_step", "conv_bytes_per_token"):
+        for name in ("bytes_per_token", "state_bytes", "window", "growth_step", "conv_bytes_per_token", "round_states"):
             if getattr(self, name) < 0:
                 raise BadValue(
                     what=f"a layer group's {name} is {getattr(self, name)}",

@@ -22,9 +22,9 @@ from kvlab.workloads.cases import ACTIONS
 
 
 def lawful(policy: Policy) -> Policy:
-    """Return `policy` with the three choices that no lawful cache makes otherwise at upstream main's."""
+    """Return `policy` with upstream main's choice where another one keeps bytes alive that nothing counts, or overwrites what is kept."""
     main = Policy()
-    return policy.replace(capture_as=main.capture_as, copy_before_overwrite=main.copy_before_overwrite, lifetimes=main.lifetimes)
+    return policy.replace(capture_as=main.capture_as, copy_before_overwrite=main.copy_before_overwrite, lifetimes=main.lifetimes, draft_states=main.draft_states)
 
 
 MOST_DETAILED_REQUESTS = 500

@@ -68,9 +68,15 @@ class WindowStore(OffsetStore, ABC, Generic[Copied]):
 
     __slots__ = ()
 
+    is_slice = False
+    """A window is no slice of others."""
+
     @abstractmethod
     def copy(self) -> list[Copied]:
         """Return an own copy of every layer's rows, evaluated."""
+
+    def detach(self) -> None:
+        """The live windows are always ones of their own."""
 
     def hand_out(self) -> list[Copied]:
         """Return a copy: mlx-lm hands out no view of a window."""

@@ -29,6 +29,9 @@ class MLXRecurrentStore:
 
     __slots__ = ("caches", "group", "offset")
 
+    is_slice = False
+    """mlx-lm decodes without a draft head: no state is a slice of others."""
+
     def __init__(self, group: LayerGroup, caches: Sequence[Any]) -> None:
         self.group = group
         self.caches = list(caches)
@@ -61,6 +64,9 @@ class MLXRecurrentStore:
     def narrow(self, end: int) -> None:
         """Never called: a recurrent state has no rows."""
         raise NotImplementedError
+
+    def detach(self) -> None:
+        """The live state is always one of its own."""
 
     def hand_out(self) -> list[list[mx.array | None]]:
         """Return the arrays as mlx-lm holds them: perhaps views that keep a bigger buffer alive."""

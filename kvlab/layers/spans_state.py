@@ -11,11 +11,12 @@ from kvlab.shape import LayerGroup
 
 
 class State(NamedTuple):
-    """A copy of a state: whose tokens it has seen, the rows it takes of a window, and the bytes of the forward's input that a view pins."""
+    """A copy of a state: whose tokens it has seen, the rows it takes of a window, the bytes more that a view pins, and which round's buffer it shares."""
 
     runs: Runs
     rows: int
     pinned: int
+    round: int = 0
 
 
 class SpanStateStore:
@@ -27,7 +28,7 @@ class SpanStateStore:
         writer: The request that writes now.
     """
 
-    __slots__ = ("_ahead", "_begin", "_last", "_room", "_rows", "_runs", "group", "offset", "writer")
+    __slots__ = ("_ahead", "_begin", "_last", "_room", "_round", "_rounds", "_rows", "_runs", "group", "offset", "writer")
 
     def __init__(self, group: LayerGroup) -> None:
         self.group = group
@@ -40,6 +41,8 @@ class SpanStateStore:
         # The runs go on beyond the offset: a window was rewound, and its buffer still has the later rows.
         self._ahead = False
         self._last = 0
+        # The speculative round whose states the live one is a slice of; 0 for none.
+        self._rounds = self._round = 0
         self._runs: list[Run] = []
 
     @property
@@ -56,6 +59,7 @@ class SpanStateStore:
         """See `tokens` more, as the running request."""
         end = self.offset + tokens
         self._last = tokens
+        self._round = 0
         self._runs = joined(self._seen(), (Run(self.writer, self.offset, end),))
         self._ahead = False
         if self.group.window:
@@ -71,6 +75,9 @@ class SpanStateStore:
         rows = self._rows
         self.append(tokens)
         self._last = 1
+        if self.group.round_states:
+            self._rounds += 1
+            self._round = self._rounds
         while rows < window and (at := max(at, rows)) < end:
             rows = min(rows + min(self.group.growth_step, window - at), window)
             at += 1
@@ -100,20 +107,24 @@ class SpanStateStore:
         self.offset = end
 
     def hand_out(self) -> State:
-        """Return the state as the model hands it out: its convolution's part is a view of the whole forward's input."""
+        """Return the state as the model hands it out: a view of the whole forward's input in its convolution's part, or a slice of a round's states."""
         pinned = self._last * self.group.conv_bytes_per_token if self._last > 1 else 0
-        return State(tuple(self._runs), self.offset - self.first, pinned)
+        return State(tuple(self._runs), self.offset - self.first, pinned + self._round_pins, self._round)
+
+    def detach(self) -> None:
+        """Make the live state one of its own, no slice of a round's states."""
+        self._round = 0
 
     def put(self, data: State, offset: int) -> None:
         """Make `data` the live state; it has seen `offset` tokens."""
         self._runs, self._rows, self._room, self._ahead = list(data.runs), data.rows, data.rows, False
         self._begin = offset - data.rows
+        self._round = data.round
         self.offset = offset
 
     def shared(self, datas: Sequence[State]) -> int:
-        """Spans share nothing."""
-        del datas
-        return 0
+        """Return the bytes that slices of one round's states share with the live one."""
+        return sum(self.retained(data) for data in datas if data.round and data.round == self._round)
 
     def can_rewind(self, target: int) -> bool:
         """Whether the live state can go back to `target`: a window that has not wrapped can."""
@@ -138,9 +149,18 @@ class SpanStateStore:
             return (self.offset - self.first) * self.group.bytes_per_token
         return self.group.state_bytes if self.offset else 0
 
+    @property
+    def is_slice(self) -> bool:
+        """The live state is a slice of a speculative round's states."""
+        return self._round > 0
+
+    @property
+    def _round_pins(self) -> int:
+        return max(0, self.group.round_states - 1) * self.group.state_bytes if self._round else 0
+
     def live_retained(self) -> int:
         """Return the bytes the live buffers take."""
-        return self._room * self.group.bytes_per_token if self.group.window else self.live_logical()
+        return self._room * self.group.bytes_per_token if self.group.window else self.live_logical() + self._round_pins
 
     def drop(self) -> None:
         """Let the live state go; the offset becomes 0."""

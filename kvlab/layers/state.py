@@ -6,6 +6,7 @@ Invariants (`recurrent.go` and `rotating.go` of Ollama's MLX runner, v0.30.7 to 
 - A capture of a sliding window inside a forward of several tokens is lazy (`snapshots=lazy`): the forward left its rows in the buffer, in order.
   Before the buffer changes, all lazy ones are copied out; one that is restored while lazy stays so.
 - A merge keeps the child's, a split leaves it with the tail.
+- Under `draft_states=slices` the live recurrent state after speculative decoding, and its snapshot, are slices of all the round's states.
 - A live recurrent state can be resumed only where it rests; a live window can be rewound as far as its rows reach.
 """
 
@@ -31,7 +32,7 @@ class StateLayers:
 
     rewinds = False
 
-    __slots__ = ("_as_view", "_book", "_group", "_in_order", "captures_inside", "kind", "lazies", "store", "views")
+    __slots__ = ("_as_view", "_book", "_compacts", "_group", "_in_order", "captures_inside", "kind", "lazies", "store", "views")
 
     def __init__(self, group: int, store: StateStore, policy: Policy, book: Book) -> None:
         self._group = group
@@ -39,6 +40,7 @@ class StateLayers:
         self.kind = store.group.kind
         self._book = book
         self._as_view = policy.capture_as == "view" and not store.group.window
+        self._compacts = policy.draft_states == "compact"
         self._in_order = False
         self.captures_inside = policy.snapshots == "lazy" and store.group.window > 0 and not store.group.chunked
         self.lazies: dict[int, Snapshot] = {}
@@ -65,9 +67,12 @@ class StateLayers:
         offset = self.store.offset
         if offset == 0:
             return None
-        data = self.store.hand_out() if self._as_view else self.store.copy()
-        snapshot = self._book.take(self._group, self.kind, self.store.first, offset, self._contents(data))
-        if self._as_view:
+        if self._compacts:
+            self.store.detach()
+        as_view = self._as_view or self.store.is_slice
+        data = self.store.hand_out() if as_view else self.store.copy()
+        snapshot = self._book.take(self._group, self.kind, self.store.first, offset, self._contents(data, is_view=as_view))
+        if as_view:
             self.views[snapshot.id] = snapshot
         return snapshot
 
@@ -135,8 +140,8 @@ class StateLayers:
 
     def _own_lazies(self, but: Snapshot | None = None) -> None:
         for snapshot in [one for one in self.lazies.values() if one is not but]:
-            self._book.own(snapshot, self._contents(self.store.copy_window(snapshot.end)))
+            self._book.own(snapshot, self._contents(self.store.copy_window(snapshot.end), is_view=False))
             del self.lazies[snapshot.id]
 
-    def _contents(self, data: object) -> Contents:
-        return Contents(data, self.store.counted(data), self.store.retained(data), is_view=self._as_view)
+    def _contents(self, data: object, *, is_view: bool) -> Contents:
+        return Contents(data, self.store.counted(data), self.store.retained(data), is_view=is_view)

@@ -107,6 +107,15 @@ class StateStore(Store, Protocol):
         """Make the window that ends at `end` the live one, without a copy: later rows are out of reach, their buffer stays."""
         ...
 
+    @property
+    def is_slice(self) -> bool:
+        """The live state is a slice of the states of a speculative round."""
+        ...
+
+    def detach(self) -> None:
+        """Make the live state one of its own, no slice of a round's states."""
+        ...
+
     def hand_out(self) -> Any:
         """Return the state as the model hands it out: perhaps a view of a bigger buffer."""
         ...

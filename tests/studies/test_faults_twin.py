@@ -9,11 +9,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from kvlab.policy import Policy
 from kvlab.studies import faults
 from kvlab.studies.faults.arms import CURED, FAULT
+from kvlab.workloads import Workload
 
 CASES = Path(__file__).parents[1] / "cases" / "tokens"
 SWITCHES = [fault for fault in faults.CATALOGUE.values() if fault.status == "switch"]
@@ -67,9 +69,40 @@ def test_reuse_in_both_arms(fault: str) -> None:
     assert tuple((arm["matched_tokens"], arm["cached_tokens"]) for arm in (bad, good)) == REUSE[fault]
 
 
+def test_a_hole_that_is_merged_across_gives_wrong_contents() -> None:
+    """The figures are those of upstream's own code: request 6 restores two tokens, of which position 1 is wrong."""
+    bad, good = arms("F-40")
+    assert (bad["cached_tokens"], bad["warnings"]) == (2, [])
+    assert [one["positions"] for one in bad["wrong_positions"] if one["request"] == 6] == [[1, 2]]
+    assert good["wrong_positions"] == []
+
+
+def test_slices_of_a_rounds_states_pin_the_round() -> None:
+    """T = 4 tokens a round: T - 1 states in one allocation, of which a snapshot counts one. Each prompt leaves a capture, which pins nothing, and a slice."""
+    state, tokens_a_round, prompts = 10, 4, 3
+    bad, good = arms("F-39")
+    assert bad["counted_bytes"] == good["counted_bytes"] == 2 * prompts * state
+    assert bad["kept_alive_bytes"] - bad["counted_bytes"] == prompts * (tokens_a_round - 2) * state
+    assert good["kept_alive_bytes"] == good["counted_bytes"]
+
+
+def test_a_slice_and_the_live_state_are_charged_once() -> None:
+    """Right after the close both are the same T - 1 states; the next request's forward leaves the live state its own."""
+    trigger = faults.TWIN["F-39"]
+    source = trigger.open()
+    policy, cured = trigger.policies(source.shape)
+    recording = source.run(Workload("once", trigger.requests[:1]), policy, progress=False, check=True)
+    row = recording.requests.row(0, named=True)
+    compact = source.run(Workload("once", trigger.requests[:1]), cured, progress=False).requests.row(0, named=True)
+    # the live state is a slice of three states of 10 bytes; its snapshot is the same allocation, and one state counts
+    assert row["live"] - compact["live"] == 2 * 10
+    assert (row["counted"], row["retained"] - row["live"]) == (2 * 10, 10)
+    assert recording.events.filter(pl.col("kind") == "violation").is_empty()
+
+
 @pytest.mark.parametrize(
     ("fault", "rules"),
-    [("F-12", {"kv_covers_edge", "cached_is_matched"}), ("F-16", {"kv_covers_edge"}), ("F-20", {"level", "kv_covers_edge"})],
+    [("F-12", {"kv_covers_edge", "cached_is_matched"}), ("F-16", {"kv_covers_edge", "path"}), ("F-20", {"level", "kv_covers_edge"})],
 )
 def test_the_fault_arm_breaks_its_rules_and_the_cured_arm_none(fault: str, rules: set[str]) -> None:
     bad, good = arms(fault)
@@ -83,10 +116,10 @@ def test_grown_in_place_warns() -> None:
     assert good["warnings"] == []
 
 
-@pytest.mark.parametrize(("fault", "layer", "owner", "request_"), [("F-14", "kv", 2, 3), ("F-21", "draft_kv", 1, 2)])
-def test_wrong_positions_and_their_owner(fault: str, layer: str, owner: int, request_: int) -> None:
+@pytest.mark.parametrize(("fault", "layer", "at", "owner", "request_"), [("F-14", "kv", 2, 2, 3), ("F-21", "draft_kv", 4, 1, 2)])
+def test_wrong_positions_and_their_owner(fault: str, layer: str, at: int, owner: int, request_: int) -> None:
     bad, good = arms(fault)
-    assert bad["wrong_positions"] == [{"request": request_, "layer": layer, "positions": [2, 3], "belongs_to_request": owner}]
+    assert bad["wrong_positions"] == [{"request": request_, "layer": layer, "positions": [at, at + 1], "belongs_to_request": owner}]
     assert good["wrong_positions"] == []
 
 

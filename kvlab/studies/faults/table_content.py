@@ -184,5 +184,15 @@ CONTENT: tuple[Fault, ...] = (
         issue="ollama#16860",
         reason="kernels round otherwise when more rows are computed at once; the answer check tells it (numeric) from a wrong state",
     ),
+    Fault(
+        "F-40",
+        "resumed mid-edge, the edge evicted, merged across the hole",
+        "under a tight budget a hit holds other positions' contents, without a warning: in 11 of 6,000 random sequences on upstream's own code",
+        KV,
+        "0.33.0 to 0.34",
+        field="mid_edge",
+        fault="drop",
+        cure="split",
+    ),
 )
-"""Entries F-12 to F-29."""
+"""Entries F-12 to F-29, and F-40."""

@@ -135,5 +135,15 @@ GROWTH: tuple[Fault, ...] = (
         issue="mlx-lm#1632",
         reason="mlx-lm's own class, not the cache's rules; its graph is counted as installed",
     ),
+    Fault(
+        "F-39",
+        "a speculative round's states stay alive",
+        "with a draft head, each reply's snapshot keeps all states of its last round alive while one is counted; it grows past the budget",
+        ("recurrent",),
+        "0.32.6 to 0.34",
+        field="draft_states",
+        fault="slices",
+        cure="compact",
+    ),
 )
-"""Entries F-01 to F-11, and mlx-lm's counterpart."""
+"""Entries F-01 to F-11, F-39, and mlx-lm's counterpart."""

@@ -51,6 +51,16 @@ LEFT_PARTWAY = (
 )
 """The third request leaves the first one's edge partway; the fifth asks for what the third stored."""
 
+EVICTED_IN_USE = (
+    asked([23, 2, 6]),
+    asked([23, 8, 37, 28, 23, 7, 21, 17, 13, 20, 8, 4]),
+    asked([9, 15, 15, 20, 30, 31], [1, 2, 4, 3, 2]),
+    asked([23, 8, 1, 6]),
+    asked([21]),
+    asked([23, 8, 37]),
+)
+"""A minimal sequence on which upstream's own code at v0.33.0-rc2 restores wrong contents."""
+
 TRIGGERS: tuple[Trigger, ...] = (
     Trigger(
         "F-12",
@@ -119,10 +129,10 @@ TRIGGERS: tuple[Trigger, ...] = (
     Trigger(
         "F-21",
         hybrid_with_draft,
-        (asked([1, 2, 3, 4], [5]), asked([1, 2, 3, 9])),
+        (asked([1, 2, 3, 4], [5, 6]), asked([1, 2, 3, 4, 5, 9])),
         _one,
         read.together(read.reuse(2), read.wrong),
-        "the draft layer's slot 2 was paired with token 4, which does not follow in the second prompt",
+        "the draft layer's slot 4 was paired with token 6, which does not follow in the second prompt",
     ),
     Trigger(
         "F-22",
@@ -139,6 +149,14 @@ TRIGGERS: tuple[Trigger, ...] = (
         lambda _: Policy(),
         read.together(read.reuse(2), read.highest_counted),
         "a cold prompt of 21,800 tokens, then one that shares 21,743 of them",
+    ),
+    Trigger(
+        "F-40",
+        kv,
+        EVICTED_IN_USE,
+        lambda _: Policy.ollama("0.33.0").replace(budget_bytes=20, capture_grid=_FAR, capture_before_end=1),
+        read.together(read.reuse(6), read.wrong),
+        "the fourth request resumes at 2, inside [1, 11), which the budget then evicts; the sixth restores what was merged across the hole",
     ),
 )
 """A trigger for each entry of part B that a choice makes."""

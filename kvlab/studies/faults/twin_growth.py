@@ -9,7 +9,7 @@ from kvlab.recording import Recording
 from kvlab.shape import Shape
 from kvlab.studies.faults import figures as read
 from kvlab.studies.faults.trigger import Figures, Trigger, asked
-from kvlab.studies.faults.unit_shapes import hybrid, kv
+from kvlab.studies.faults.unit_shapes import hybrid, kv, speculative
 from kvlab.workloads import Request
 
 _ROOMY = 10**9
@@ -104,6 +104,14 @@ TRIGGERS: tuple[Trigger, ...] = (
         lambda _: Policy(budget_bytes=_ROOMY),
         read.live,
         "a prompt of 40 tokens, then an unrelated one of 4",
+    ),
+    Trigger(
+        "F-39",
+        speculative,
+        tuple(_unrelated(3, 6, 4)),
+        lambda _: Policy(budget_bytes=_ROOMY, capture_grid=1000, capture_before_end=2),
+        read.pinned,
+        "three unrelated prompts with replies: each leaves a capture of its prefill, and a snapshot at its close after speculative rounds",
     ),
 )
 """A trigger for each entry of part A that a choice makes and spans can show."""

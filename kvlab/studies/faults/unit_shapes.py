@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from kvlab.lab import Twin
 from kvlab.shape import Shape
 from kvlab.studies.soak.layer_sets import DRAFT, KV, RECURRENT
@@ -20,3 +22,13 @@ def hybrid() -> Twin:
 def hybrid_with_draft() -> Twin:
     """Return the same with a draft layer that looks one token ahead."""
     return Twin(Shape("recurrent+kv+draft_kv", (RECURRENT, KV, DRAFT), look_ahead=1))
+
+
+ROUND_STATES = 3
+"""States of a speculative round of four tokens: the one that is drafted from, and three drafts."""
+
+
+def speculative() -> Twin:
+    """Return a hybrid with a draft layer whose rounds leave `ROUND_STATES` states in one allocation."""
+    rounds = dataclasses.replace(RECURRENT, round_states=ROUND_STATES)
+    return Twin(Shape("recurrent+kv+draft_kv", (rounds, KV, DRAFT), look_ahead=1))
