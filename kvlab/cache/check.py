@@ -129,13 +129,13 @@ def edges(nodes: list[Node]) -> Iterator[tuple[str, str]]:
 
 
 def path(cache: Cache, *, closed: bool) -> Iterator[tuple[str, str]]:
-    """The active path is a chain from the root; between requests it ends at the live offset."""
+    """The active path is a chain from the root; between requests it ends at the live offset, or beyond it after all layers were freed."""
     nodes = cache.path.nodes
     for above, below in pairwise(nodes):
         if below.parent is not above:
             yield "path", f"node {below.id} follows node {above.id} on the active path and is not its child"
     end, offset = cache.path.frontier.end, cache.offset
-    if end > offset or (closed and end != offset):
+    if (end > offset and not cache.path.freed) or (closed and end < offset):
         yield "path", f"the active path ends at {end}, the live offset is {offset}"
 
 

@@ -18,15 +18,17 @@ class ActivePath:
 
     Attributes:
         nodes: From the root to the frontier.
+        freed: A refused restore freed all layers, and the path stays where they were before.
         on_left: Called with each node that the path leaves, or that is no longer its last.
     """
 
-    __slots__ = ("_emit", "nodes", "on_left")
+    __slots__ = ("_emit", "freed", "nodes", "on_left")
 
     def __init__(self, root: Node, emit: Callable[[Event], None]) -> None:
         self._emit = emit
         self.on_left: Callable[[Node], None] = _nothing
         self.nodes = [root]
+        self.freed = False
         root.active = True
 
     @property

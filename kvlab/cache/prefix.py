@@ -144,6 +144,7 @@ class PrefixCache(Cache):
             # the used head stays on the path, and only the unused tail can be evicted
             whole.append(self.split(path[len(whole)], offset))
         self.path.switch(whole)
+        self.path.freed = self.offset < offset
         self.touch(self.path.frontier)
 
     def _shrink(self) -> None:

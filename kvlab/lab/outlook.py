@@ -72,12 +72,14 @@ def short_unrelated() -> Iterator[Request]:
 def outlook(open_twin: Callable[[Policy], Twin], policy: Policy) -> Outlook:
     """Return the outlook of a cache under `policy`; `open_twin` opens a twin of its model."""
     twin = open_twin(policy.replace(budget_bytes=LARGEST))
+    # what is copied out in a reply is seen by eviction at the close, or in the next request when nothing is paged out at the close
+    moments = {"begin", "prefill", "attach"} | ({"close"} if policy.page_out == "at_close" or "close" in policy.evict_at else set())
     requests = short_unrelated()
     peaks: list[int] = []
     closed: list[int] = []
     nodes: list[int] = []
     for _ in range(WATCHED):
-        counted = [event.counted for event in twin.step(next(requests)) if isinstance(event, BytesRead)]
+        counted = [event.counted for event in twin.step(next(requests)) if isinstance(event, BytesRead) and event.phase in moments]
         peaks.append(max(counted, default=0))
         closed.append(twin.closing.counted)
         nodes.append(twin.cache.trie.nodes)

@@ -102,7 +102,7 @@ def test_a_slice_and_the_live_state_are_charged_once() -> None:
 
 @pytest.mark.parametrize(
     ("fault", "rules"),
-    [("F-12", {"kv_covers_edge", "cached_is_matched"}), ("F-16", {"kv_covers_edge", "path"}), ("F-20", {"level", "kv_covers_edge"})],
+    [("F-12", {"kv_covers_edge", "cached_is_matched"}), ("F-16", {"kv_covers_edge"}), ("F-20", {"level", "kv_covers_edge"})],
 )
 def test_the_fault_arm_breaks_its_rules_and_the_cured_arm_none(fault: str, rules: set[str]) -> None:
     bad, good = arms(fault)

@@ -152,10 +152,12 @@ class Buffers:
         self._known = 0 <= over <= min(beside, self._spare)
 
     def _seen(self, logical: int) -> int:
-        """Return the offset at which the buffers would hold `logical` bytes; the present one when none follows from that."""
+        """Return the offset at which the buffers hold `logical` bytes, after single tokens or a rewind; the present one when none follows from that."""
         if not logical:
             return 0
-        if not self._full or any(group.chunked for group in self._groups):
+        held = sum(store.live_logical() for store in self._stores()) + (self._states if self._offset else 0)
+        if logical == held or not self._full or any(group.chunked for group in self._groups):
+            # a window has more rows than its tokens right after a forward of several
             return self._offset
         inside = sum(group.bytes_per_token for group in self._groups)
         low = 0
