@@ -13,14 +13,17 @@ from typing import Any
 from kvlab.errors import BadValue
 from kvlab.units import binary
 
-KINDS = ("kv", "rotating", "recurrent", "stateless", "draft_kv")
-"""The layer kinds: full attention, sliding window, recurrent state, no state at all, a draft head's full attention."""
+KINDS = ("kv", "rotating", "recurrent", "stateless", "draft_kv", "hidden")
+"""The layer kinds: full attention, sliding window, recurrent state, no state at all, a draft head's full attention, the backbone's hidden states."""
 
 WHOLE_STATE = frozenset({"rotating", "recurrent"})
 """The layer kinds that can be restored only where a whole state of them stands."""
 
 KV_KINDS = frozenset({"kv", "draft_kv"})
-"""The layer kinds that keep a slot a token; the others keep one whole state, or nothing."""
+"""The layer kinds whose buffers have a slot a token and room to grow."""
+
+TOKEN_KINDS = KV_KINDS | {"hidden"}
+"""The layer kinds that keep something of every token: their snapshots cover a node's edge. The others keep one whole state, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class LayerGroup:
         kind: One of `KINDS`.
         layers: The layers' indices in the model, from 0.
         bytes_per_token: Bytes one token takes, summed over the group's layers; 0 for whole-state kinds.
-        state_bytes: Bytes of one checkpoint, summed over the group's layers; 0 for kv.
+        state_bytes: Bytes of one checkpoint, summed over the group's layers; 0 for kinds of `TOKEN_KINDS`.
         window: Tokens a sliding window keeps; 0 for none.
         growth_step: Tokens by which a live buffer grows.
         conv_bytes_per_token: Bytes one row of the recurrent layers' convolution input takes: what a view pins per token of a forward.
@@ -135,7 +138,7 @@ def unit_groups(kinds: Sequence[str], token_bytes: int, state_bytes: int) -> tup
 
     Args:
         kinds: The kind of each layer.
-        token_bytes: Bytes one token takes in one layer of `KV_KINDS`.
+        token_bytes: Bytes one token takes in one layer of `TOKEN_KINDS`.
         state_bytes: Bytes of one whole state of one layer of `WHOLE_STATE`.
 
     Raises:
@@ -146,7 +149,7 @@ def unit_groups(kinds: Sequence[str], token_bytes: int, state_bytes: int) -> tup
     groups: list[LayerGroup] = []
     for kind in dict.fromkeys(kinds):
         layers = tuple(index for index, one in enumerate(kinds) if one == kind)
-        per_token, state = token_bytes * (kind in KV_KINDS), state_bytes * (kind in WHOLE_STATE)
+        per_token, state = token_bytes * (kind in TOKEN_KINDS), state_bytes * (kind in WHOLE_STATE)
         groups.append(LayerGroup(kind, layers, per_token * len(layers), state * len(layers)))
     return tuple(groups)
 

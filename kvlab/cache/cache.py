@@ -81,10 +81,11 @@ class Cache(ABC):
         return sum(layer.shared() for layer in self.layers)
 
     @abstractmethod
-    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = ()) -> Session:
+    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = (), held_back: int = 1) -> Session:
         """Match a prompt, bring the live buffers to what can be reused, and return the session that evaluates the rest.
 
         `tokens` stand for keys: those of a media item are its fold (`kvlab.cache.media.folded`). `segments` become whole entries of their own.
+        The last `held_back` tokens are not restored: one, which the decode begins with; none of a prompt that is scored.
         """
 
     @abstractmethod
@@ -151,9 +152,9 @@ class Cache(ABC):
         """Whether a prompt of `tokens` would have gone on from what matched into an evicted branch."""
         return found.matched < tokens and self._ghosts.knows(keys, found.matched, found.path[-1])
 
-    def _tell(self, tokens: int, matched: int, limiting: str, *, gone: bool) -> Hit:
+    def _tell(self, tokens: int, matched: int, reusable: int, limiting: str, *, gone: bool) -> Hit:
         """Tell what matched of a prompt of `tokens` and what the live buffers hold of it now."""
         cached = self.offset
-        reason, kind = reason_for(matched, cached, tokens, limiting, gone=gone)
+        reason, kind = reason_for(matched, cached, reusable, limiting, gone=gone)
         self.emit(Matched(tokens=tokens, matched=matched, cached=cached, left=tokens - cached, reason=reason, layer=kind))
-        return Hit(matched, cached, reason)
+        return Hit(matched, cached, reusable, reason)

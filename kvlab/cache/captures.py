@@ -26,10 +26,15 @@ Ends = Callable[[], Sequence[int]]
 """Tells the offsets at which a prompt's chat messages end; asked only where the policy captures there, as that may render the chat again."""
 
 
-def capture_offsets(tokens: int, policy: Policy, ends: Ends = tuple) -> list[int]:
-    """Return the offsets asked for in a prompt of `tokens`: those of `capture_at` below it, and one shortly before its end."""
+def capture_offsets(tokens: int, policy: Policy, ends: Ends = tuple, shared: int | None = None) -> list[int]:
+    """Return the offsets requested in a prompt of `tokens`: those of `capture_at` below it, and one shortly before its end.
+
+    Of a prompt that is scored (`shared` is not None) the last one is where it and those scored with it part (`score.go`, main).
+    """
     offsets = PLACES[policy.capture_at](tokens, policy, ends)
-    if 0 < policy.capture_before_end < tokens:
+    if shared is not None:
+        offsets.append(shared)
+    elif 0 < policy.capture_before_end < tokens:
         offsets.append(tokens - policy.capture_before_end)
     return offsets
 

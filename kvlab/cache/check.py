@@ -14,8 +14,8 @@ from kvlab.cache.cache import Cache
 from kvlab.cache.media import before
 from kvlab.cache.session import Session
 from kvlab.events import Log, Violation, WrongPositions
-from kvlab.layers import KV_KINDS
 from kvlab.layers.spans import Run, Runs, length
+from kvlab.shape import TOKEN_KINDS
 from kvlab.trie import Node, to_keys
 from kvlab.trie.keys import agreeing, width_of
 
@@ -144,7 +144,7 @@ def kv_covers_edge(cache: Cache, nodes: list[Node]) -> Iterator[tuple[str, str]]
     for node in nodes:
         want = (cache.snapshot_start(node), node.end)
         for group, snapshot in enumerate(node.snapshots):
-            if snapshot is not None and cache.layers[group].kind in KV_KINDS and (snapshot.start, snapshot.end) != want:
+            if snapshot is not None and cache.layers[group].kind in TOKEN_KINDS and (snapshot.start, snapshot.end) != want:
                 yield (
                     "kv_covers_edge",
                     f"a KV snapshot does not cover its node's edge: node [{node.start},{node.end}) snapshot [{snapshot.start},{snapshot.end})",
@@ -178,9 +178,9 @@ def counted(cache: Cache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
 
 
 def cached_is_matched(cache: Cache, session: Session) -> Iterator[tuple[str, str]]:
-    """With KV layers only, all that matched is restored; one token less on a full match, and no part of a media item that is one whole."""
+    """With KV layers only, all that matched is restored; of a full match what is reusable, and no part of a media item that is one whole."""
     if all(layer.rewinds for layer in cache.layers):
-        want = before(session.items, min(session.matched, len(session.tokens) - 1))
+        want = before(session.items, min(session.matched, session.reusable))
         if session.cached != want:
             yield "cached_is_matched", f"matched {session.matched} of {len(session.tokens)} tokens, cached {session.cached}, not {want}"
 

@@ -5,7 +5,7 @@ Invariants (each checked by `kvlab.cache.check` under the id in brackets):
 - a KV snapshot covers its node's edge exactly [kv_covers_edge];
 - all layers rest at one offset [level]; created - closed - held snapshots = 0 [snapshots_conserved]; counted = the sum over nodes [counted];
 - a still-lazy snapshot was never overwritten [lazy_intact]; every restored position is right [restored_right];
-- with KV layers only, cached = matched, one less on a full match [cached_is_matched].
+- with KV layers only, cached = matched, one less on a full match unless the prompt is scored [cached_is_matched].
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PrefixCache(Cache):
         self.book.on_growth = self._victims.push
         self.path.on_left = self._may_be_victim
 
-    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = ()) -> Session:
+    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = (), held_back: int = 1) -> Session:
         """Match a prompt, bring the live buffers as far along the trie as they can go, and return the session that evaluates the rest."""
         # nodes share what prompts have in common, wherever a segment ends
         del segments
@@ -46,13 +46,14 @@ class PrefixCache(Cache):
         found = self.trie.match(keys)
         matched = found.matched
         gone = self._lost(keys, found, len(tokens))
-        # One token is always evaluated again: without it there is nothing to sample from.
-        reused = before(items, min(matched, len(tokens) - 1))
+        # A reply needs one token to be evaluated again: without it there is nothing to sample from.
+        reusable = len(tokens) - held_back
+        reused = before(items, min(matched, reusable))
         if reused < matched:
             found = self.trie.match(keys, reused)
         followed, refused = self.paging.switch(self.path, found, items)
         self._follow(found.path, followed)
-        hit = self._tell(len(tokens), matched, refused, gone=gone)
+        hit = self._tell(len(tokens), matched, reusable, refused, gone=gone)
         session = Session(self, tokens, keys, hit, items, Captures(self, hit.cached, len(tokens), items))
         if hit.cached < found.matched:
             session.schedule([found.matched], user=False)

@@ -28,19 +28,20 @@ class Session:
         keys: The prompt's keys, packed.
         matched: Tokens that agree with the trie.
         cached: Tokens that were restored.
+        reusable: The prompt's tokens that prefill evaluates when none is restored (`kvlab.cache.reuse.Hit`).
         reason: Why `cached` is what it is (`kvlab.events.REASONS`).
         items: Media items that may not be cut.
         captures: Its captures; of whole entries, its segments.
         closed: It has ended.
     """
 
-    __slots__ = ("_cache", "cached", "captures", "closed", "items", "keys", "matched", "reason", "tokens")
+    __slots__ = ("_cache", "cached", "captures", "closed", "items", "keys", "matched", "reason", "reusable", "tokens")
 
     def __init__(self, cache: Cache, tokens: Sequence[int], keys: bytes, hit: Hit, items: Sequence[MediaItem], captures: Captures | Segments) -> None:
         self._cache = cache
         self.tokens = tokens
         self.keys = keys
-        self.matched, self.cached, self.reason = hit
+        self.matched, self.cached, self.reusable, self.reason = hit
         self.items = items
         self.captures = captures
         self.closed = False

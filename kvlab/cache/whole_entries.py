@@ -42,19 +42,20 @@ class WholeEntries(Cache):
         self._entries: dict[str, dict[int, Node]] = {kind: {} for kind in KINDS}
         self._kinds: dict[int, str] = {}
 
-    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = ()) -> Session:
+    def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = (), held_back: int = 1) -> Session:
         """Match a prompt, copy the nearest entry into the live buffers, and return the session that evaluates the rest."""
         keys = to_keys(tokens, self.look_ahead)
         found = self.trie.match(keys)
         gone = self._lost(keys, found, len(tokens))
-        entry, cached = self._nearest(found, len(tokens) - 1, media)
+        reusable = len(tokens) - held_back
+        entry, cached = self._nearest(found, reusable, media)
         if entry is not None:
             for layer, snapshot in zip(self.layers, entry.snapshots, strict=True):
                 layer.restore(snapshot, cached)
             self.emit(PagedIn(node=entry.id, start=0, end=cached))
         limiting = next((layer.kind for layer in self.layers if not layer.rewinds), "")
-        hit = self._tell(len(tokens), found.matched, limiting, gone=gone)
-        session = Session(self, tokens, keys, hit, media, Segments(self, segments, len(tokens) - 1))
+        hit = self._tell(len(tokens), found.matched, reusable, limiting, gone=gone)
+        session = Session(self, tokens, keys, hit, media, Segments(self, segments, reusable))
         self.evict("begin")
         return session
 

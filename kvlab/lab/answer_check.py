@@ -129,10 +129,12 @@ class _Walk:
         prompt, said = self.lab.last
         if self.twin is None:
             self.twin = Twin(self.lab.shape, self.lab.policy)
+        # only a prompt that is scored is evaluated to its end before a reply
+        scored = (self.own[-1] if self.own else self.cached) == len(prompt)
         self.own += range(len(prompt), len(prompt) + len(said))
         self.edges[number], self.written[number] = self.own, [*prompt, *said]
         cut = self.own[-1] if event.stop == "cancelled" and not said and self.own else None
-        runs = self._writers(Request(tokens=tuple(prompt), generated=tuple(said), cancel_after=cut), len(self.lab.cache.layers))
+        runs = self._writers(Request(tokens=tuple(prompt), generated=tuple(said), cancel_after=cut, score=scored), len(self.lab.cache.layers))
         if self.cached:
             self._compare(number, prompt, said, runs)
 

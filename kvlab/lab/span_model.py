@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import TypeAlias
 
 from kvlab.allocator import Reading
 from kvlab.layers import KV_KINDS
 from kvlab.layers.spans_chunked import SpanChunkedStore
+from kvlab.layers.spans_hidden import SpanHiddenStore
 from kvlab.layers.spans_kv import SpanKVStore
 from kvlab.layers.spans_state import SpanStateStore
 from kvlab.shape import LayerGroup, Shape
@@ -15,6 +17,8 @@ from kvlab.workloads.request import Request, Sampling, Segment
 from kvlab.workloads.segments import chat_segments
 from kvlab.workloads.streams import FIRST_REPLY, Fresh
 from kvlab.workloads.text_tokens import message_ends, message_tokens, request_tokens
+
+SpanStore: TypeAlias = SpanKVStore | SpanStateStore | SpanHiddenStore
 
 
 class NoText:
@@ -76,8 +80,8 @@ class SpanModel:
         self.shape = shape
         self.stop_tokens: frozenset[int] = frozenset()
         self.stores = [store_for(group) for group in shape.groups if group.kind != "stateless"]
-        self._targets: list[SpanKVStore | SpanStateStore] = []
-        self._drafts: list[SpanKVStore | SpanStateStore] = []
+        self._targets: list[SpanStore] = []
+        self._drafts: list[SpanStore] = []
         self.meter = SpanMeter(shape.weights_bytes)
         self.origin = {"shape": shape.name}
         self._fresh = Fresh(FIRST_REPLY)
@@ -130,8 +134,10 @@ class SpanModel:
         """The twin builds nothing in advance."""
 
 
-def store_for(group: LayerGroup) -> SpanKVStore | SpanStateStore:
+def store_for(group: LayerGroup) -> SpanStore:
     """Return the store of one layer group."""
     if group.kind in KV_KINDS:
         return SpanKVStore(group)
+    if group.kind == "hidden":
+        return SpanHiddenStore(group)
     return SpanChunkedStore(group) if group.chunked else SpanStateStore(group)

@@ -135,4 +135,6 @@ def _as_run(runner: Runner, request: Request, stop: str) -> Request:
         ends=tuple(runner.ends),
         segments=tuple(runner.segments),
         think_s=request.think_s,
+        score=request.score,
+        score_shared=request.score_shared,
     )

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import cast
 
 from kvlab.layers.book import Book
+from kvlab.layers.hidden import HiddenLayers
 from kvlab.layers.kv import KVLayers
 from kvlab.layers.layer import Layer
+from kvlab.layers.spans_hidden import SpanHiddenStore
 from kvlab.layers.state import StateLayers
 from kvlab.layers.storage import KVStore, StateStore, Store
 from kvlab.policy import Policy
@@ -22,4 +24,6 @@ def layers_for(stores: Sequence[Store], policy: Policy, book: Book) -> list[Laye
 def _rules(group: int, store: Store, policy: Policy, book: Book) -> Layer:
     if store.group.kind in KV_KINDS:
         return KVLayers(group, cast("KVStore", store), policy, book)
+    if store.group.kind == "hidden":
+        return HiddenLayers(group, cast("SpanHiddenStore", store), book)
     return StateLayers(group, cast("StateStore", store), policy, book)

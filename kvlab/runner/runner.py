@@ -1,6 +1,6 @@
 """Runner: one request at a time on one model. `step` is the picture: begin, prefill, attach, decode, close.
 
-Invariants: the prompt's last token is held back for the decode; a reply's last token is never forwarded;
+Invariants: the prompt's last token is held back for the decode, none of a prompt that is scored; a reply's last token is never forwarded;
 before every forward the layers are told the range it writes; a request cut short at any point leaves a whole cache.
 """
 
@@ -90,7 +90,7 @@ class Runner:
         """Run one request, event by event. One that the user thought about first (`think_s`) was preceded by an idle time.
 
         Raises:
-            BadValue: the prompt is empty or longer than the model's context.
+            BadValue: the prompt is empty or longer than the model's context, or is to be scored with a draft head.
         """
         if request.think_s > 0:
             self.idle()
@@ -125,8 +125,9 @@ class Runner:
             self.checker.begin(self._requests, keyed)
         self.ends = ()
         self.segments = SEGMENTS[self.policy.store_segments](self.model, request, tokens)
-        session = self.cache.begin(keyed, request.media, self.segments)
-        session.schedule(capture_offsets(len(tokens), self.policy, partial(self._message_ends, request, tokens)))
+        session = self.cache.begin(keyed, request.media, self.segments, held_back=0 if request.score else 1)
+        shared = request.score_shared if request.score else None
+        session.schedule(capture_offsets(len(tokens), self.policy, partial(self._message_ends, request, tokens), shared))
         running = Running(request, tokens, session, Drafts(self.cache, session, self.model), timing)
         self.last = (tokens, running.reply)
         return running
@@ -150,11 +151,17 @@ class Runner:
                 why=f"{self.model.name} holds {context} tokens of context",
                 hint="shorten the prompt or open a model with a longer context",
             )
+        if request.score and self.cache.targets != self.cache.layers:
+            raise BadValue(
+                what=f"request {request.label or 'without a label'} is scored on {self.model.name}, which has a draft head",
+                why="scoring keeps no draft layers: their last slot pairs with a token that is not there",
+                hint="use a model or a shape without draft_kv layers",
+            )
         return tokens
 
     def _prefill(self, running: Running) -> Iterator[Event]:
         session = running.session
-        at, last = session.cached, len(running.tokens) - 1
+        at, last = session.cached, session.reusable
         while not self._stops(running, at) and at < last:
             edge = min(session.captures.ends_chunk(at + self.policy.prefill_chunk), running.request.cancel_after or last, last)
             edge = clear_edge(session.items, at, edge, last)

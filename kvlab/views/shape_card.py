@@ -9,7 +9,7 @@ from kvlab.lab.outlook import Outlook
 from kvlab.models.config.packing import UNPACKED
 from kvlab.models.config.provenance import Provenance
 from kvlab.recording.policy_words import policy_words
-from kvlab.shape import LayerGroup, Shape
+from kvlab.shape import TOKEN_KINDS, LayerGroup, Shape
 from kvlab.units import binary
 from kvlab.views import text_table
 
@@ -19,6 +19,7 @@ KIND_WORDS = {
     "recurrent": "recurrent state",
     "stateless": "keeps nothing",
     "draft_kv": "draft head",
+    "hidden": "hidden states",
 }
 """What a layer kind is in words."""
 
@@ -90,7 +91,7 @@ def _when_full(seen: Outlook, weights: int, told: Provenance | None) -> str:
 
 
 def _kept_by_token(twin: Twin) -> int:
-    return sum(group.bytes_per_token for group in twin.shape.groups if group.kind in ("kv", "draft_kv"))
+    return sum(group.bytes_per_token for group in twin.shape.groups if group.kind in TOKEN_KINDS)
 
 
 def _rows(twin: Twin) -> list[list[object]]:

@@ -2,7 +2,7 @@
 
 Invariants: every colour here has a contrast of at least 3:1 against white and against #111 (WCAG 1.4.11; tests compute it).
 Colour never stands alone: lazy spans are hollow, the active path has a frame, lines differ by their dashes, and each has words beside it.
-The hues are those of Okabe and Ito (2008), without the ones that are too pale for white paper.
+The hues are those of Okabe and Ito (2008), without the ones that are too pale for white paper; ochre is ColorBrewer's (Dark2).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 GREEN = "#009E73"
 PURPLE = "#CC79A7"
+OCHRE = "#A6761D"
 GREY = "#767676"
 INK = "#808080"
 """Text, axes and frames: the grey that reads on both papers."""
@@ -26,7 +27,7 @@ HALO = "#ffffff"
 OWNERS: dict[str, str] = {"weights": GREY, "snapshots": GREEN, "live": BLUE, "unattributed": VERMILLION, "pool": PURPLE}
 """Who holds bytes."""
 
-KINDS: dict[str, str] = {"kv": BLUE, "rotating": GREEN, "recurrent": VERMILLION, "draft_kv": PURPLE, "stateless": GREY}
+KINDS: dict[str, str] = {"kv": BLUE, "rotating": GREEN, "recurrent": VERMILLION, "draft_kv": PURPLE, "stateless": GREY, "hidden": OCHRE}
 """The layer kinds."""
 
 STATES: dict[str, str] = {"live": BLUE, "owned": GREEN, "view": VERMILLION, "lazy": PURPLE, "missing": GREY}

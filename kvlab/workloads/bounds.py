@@ -13,7 +13,7 @@ MOST_TOKENS = 2**26
 """Tokens that a case gives at most, prompts and replies together: as Python numbers they take about 2.5 GiB."""
 
 _COUNTS = ("prefix_tokens", "unique_tokens", "generated_tokens")
-_OTHER_COUNTS = ("reply_rerendered_tokens", "drop_tail_tokens", "keep_reply_tokens", "cancel_after_tokens")
+_OTHER_COUNTS = ("reply_rerendered_tokens", "drop_tail_tokens", "keep_reply_tokens", "cancel_after_tokens", "score_shared")
 
 
 def require_count(name: str, given: str, usual: int) -> int:

@@ -50,6 +50,13 @@ class Fields:
             raise self.bad(name, "it is a number of at least 0")
         return float(value)
 
+    def flag(self, name: str) -> bool:
+        """Return true or false; false when the key is absent."""
+        value = self.data.get(name, False)
+        if not isinstance(value, bool):
+            raise self.bad(name, "it is true or false")
+        return value
+
     def text(self, name: str, default: str = "") -> str:
         """Return a text; a given one is not empty."""
         value = self.data.get(name, default)

@@ -13,7 +13,7 @@ from kvlab.shape import KINDS, LayerGroup, Shape, unit_groups
 from kvlab.units import GIB
 from kvlab.workloads.case_fields import Fields
 
-_NUMBERS = ("kv", "rotating", "recurrent", "draft_kv")
+_NUMBERS = ("kv", "rotating", "recurrent", "draft_kv", "hidden")
 _OBJECT_KEYS = (
     "name",
     *_NUMBERS,
@@ -21,6 +21,7 @@ _OBJECT_KEYS = (
     "whole_state_bytes",
     "window",
     "rotating_bytes_per_token",
+    "hidden_bytes_per_token",
     "conv_bytes_per_token",
     "look_ahead",
     "weights_gib",
@@ -65,7 +66,7 @@ def _from_object(layers: Fields, name: str) -> Shape:
 
 def _prices(layers: Fields, numbers: dict[str, int]) -> dict[str, dict[str, Any]]:
     """Return each kind's prices over all of its layers. Draft layers share the price of kv layers; rotating ones their part of a checkpoint."""
-    needs = {"kv": "kv_bytes_per_token", "draft_kv": "kv_bytes_per_token", "rotating": "rotating_bytes_per_token", "recurrent": "whole_state_bytes"}
+    needs = {kind: f"{kind}_bytes_per_token" for kind in numbers} | {"draft_kv": "kv_bytes_per_token", "recurrent": "whole_state_bytes"}
     for kind in numbers:
         if needs[kind] not in layers:
             raise layers.missing(needs[kind], f"{kind} layers need their price")
@@ -81,6 +82,7 @@ def _prices(layers: Fields, numbers: dict[str, int]) -> dict[str, dict[str, Any]
     return {
         "kv": {"bytes_per_token": kv_bytes - draft},
         "draft_kv": {"bytes_per_token": draft},
+        "hidden": {"bytes_per_token": layers.count("hidden_bytes_per_token")},
         "rotating": {"bytes_per_token": rotating_bytes, "state_bytes": rotating_state, "window": window},
         "recurrent": {"state_bytes": state - rotating_state, "conv_bytes_per_token": conv},
     }

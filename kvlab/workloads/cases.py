@@ -39,6 +39,8 @@ _REQUEST_KEYS = (
     "drop_tail_tokens",
     "keep_reply_tokens",
     "cancel_after_tokens",
+    "score",
+    "score_shared",
     "system_tokens",
 )
 _ACTION_KEYS = ("action", "settle_seconds", "think_seconds")
@@ -48,7 +50,7 @@ UNSCALED = 64
 """Counts of tokens up to here are not scaled, and none is scaled below it: a short question stays one."""
 
 _SCALED = (
-    *("prefix_tokens", "unique_tokens", "generated_tokens", "reply_rerendered_tokens", "cancel_after_tokens", "system_tokens"),
+    *("prefix_tokens", "unique_tokens", "generated_tokens", "reply_rerendered_tokens", "cancel_after_tokens", "score_shared", "system_tokens"),
     *("drop_tail_tokens", "keep_reply_tokens"),
 )
 
@@ -151,6 +153,8 @@ class _Requests:
             follow=follow,
             think_s=fields.number("think_seconds"),
             segments=_segments(fields, chat, len(own)),
+            score=_is_scored(fields, reply),
+            score_shared=fields.count("score_shared"),
         )
 
     def _own_tokens(self, fields: Fields) -> tuple[int, ...]:
@@ -165,6 +169,15 @@ class _Requests:
         if "unique_id" in fields:
             return prefix + self._streams.first("unique " + fields.text("unique_id"), unique)
         return prefix + self._fresh.take(unique)
+
+
+def _is_scored(fields: Fields, reply: int) -> bool:
+    score = fields.flag("score")
+    if score and reply:
+        raise fields.bad("score", f"a prompt that is scored has no reply, and one of {reply:,} tokens is given")
+    if not score and fields.count("score_shared"):
+        raise fields.bad("score_shared", "it belongs to a request with score")
+    return score
 
 
 def _segments(fields: Fields, chat: str, own: int) -> tuple[Segment, ...]:

@@ -88,6 +88,9 @@ class Request:
         ends: Offsets in `tokens` at which chat messages end, in order; those of `messages` are found by the model.
         segments: The prompt's segments, in order, if `tokens` is a chat's prompt; those of `messages` are found by the model.
         marks: Words that its answer must hold, and no other request's; none when answers are not told apart.
+        score: All of its tokens are evaluated and nothing is generated, whatever `max_new` is: the model's last hidden state is what is wanted.
+            It can be restored in full; requests that score have a cache of their own upstream (`score.go`, main).
+        score_shared: Tokens that it shares with those scored together with it: a capture is taken there; 0 for none.
     """
 
     label: str = ""
@@ -107,10 +110,24 @@ class Request:
     ends: tuple[int, ...] = ()
     segments: tuple[Segment, ...] = ()
     marks: tuple[str, ...] = ()
+    score: bool = False
+    score_shared: int = 0
 
     def __post_init__(self) -> None:
         if self.max_new < 0:
             raise BadValue(what=f"a request asks for {self.max_new} new tokens", why="a reply has at least 0 tokens", hint="give max_new as 0 or more")
+        if self.score and self.generated:
+            raise BadValue(
+                what=f"a request that is scored has a reply of {len(self.generated)} tokens",
+                why="scoring generates nothing",
+                hint="leave the reply or score out",
+            )
+        if self.score_shared < 0 or (self.score_shared and not self.score):
+            raise BadValue(
+                what=f"a request's score_shared is {self.score_shared:,}{'' if self.score else ', and it is not scored'}",
+                why="prompts that are scored together share at least 0 tokens",
+                hint="give score_shared as 0 or more, together with score",
+            )
 
     @property
     def text(self) -> str:
@@ -126,5 +143,7 @@ class Request:
 
     @property
     def limit(self) -> int:
-        """New tokens at most: `max_new`, or as many as the given reply has."""
+        """New tokens at most: `max_new`, or as many as the given reply has; 0 of a prompt that is scored."""
+        if self.score:
+            return 0
         return self.max_new if self.generated is None else len(self.generated)

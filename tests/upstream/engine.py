@@ -65,7 +65,8 @@ def outcome(case: dict[str, Any], *, detailed: bool = True) -> list[str]:
     for number, row in enumerate(case["workload"], 1):
         tokens, reply = tuple(row["tokens"]), tuple(row["generated"])
         begins.request(number, tokens + reply)
-        request = Request(tokens=tokens, generated=reply, max_new=len(reply), ignore_stop=True, cancel_after=row.get("cancel_after_tokens"))
+        scored = {key: row[key] for key in ("score", "score_shared") if key in row}
+        request = Request(tokens=tokens, generated=reply, max_new=len(reply), ignore_stop=True, cancel_after=row.get("cancel_after_tokens"), **scored)
         for _ in runner.step(request):
             pass
         nodes = ",".join(" ".join(map(str, node)) for _, node in sorted(_nodes(runner.cache.trie.root, ())))

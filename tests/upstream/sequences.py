@@ -14,6 +14,9 @@ MIXES = ("kv", "recurrent+kv", "kv+recurrent", "kv+rotating", "rotating+kv")
 DRAFTED = ("kv+draft_kv", "recurrent+kv+draft_kv", "kv+recurrent+draft_kv", "kv+rotating+draft_kv")
 """Mixes with a draft layer, whose keys look one token ahead."""
 
+HIDDEN = ("kv+hidden", "hidden", "recurrent+kv+hidden", "hidden+rotating+kv", "kv+hidden+recurrent", "kv+hidden+draft_kv")
+"""Mixes with a hidden-state cache; in those without a draft layer, requests also score."""
+
 NO_LIMIT = 10**9
 LONG = 24
 """One sequence in 25 has prompts so many times as long, beyond the 256 tokens by which live buffers grow."""
@@ -37,10 +40,10 @@ class _Draws:
         return [self.between(1, most) for _ in range(self.between(low, high))]
 
 
-def sequence(number: int, version: str, *, drafted: bool) -> dict[str, Any]:
+def sequence(number: int, version: str, *, drafted: bool = False, hidden: bool = False) -> dict[str, Any]:
     """Return sequence `number` as a case (`tests/cases`) under the rules of `version`; every version has the same sequences."""
     draw = _Draws(2 * number + drafted)
-    mixes = DRAFTED if drafted else MIXES
+    mixes = HIDDEN if hidden else DRAFTED if drafted else MIXES
     scale = LONG if draw.chance(0.04) else 1
     policy = {
         "version": version,
@@ -50,12 +53,17 @@ def sequence(number: int, version: str, *, drafted: bool) -> dict[str, Any]:
         "prefill_chunk": draw.one_of((2048, 5, 8, 16)) * (8 if scale == LONG else 1),
     }
     layers = _layers(mixes[number % len(mixes)].split("+"), draw.one_of((4, 8)))
-    return {"id": f"{version} {number}", "layers": layers, "policy": policy, "workload": _workload(draw, scale)}
+    workload = _workload(draw, scale)
+    if hidden and "draft_kv" not in layers:
+        workload = [_scored(draw, row) if draw.chance(0.5) else row for row in workload]
+    return {"id": f"{version} {number}", "layers": layers, "policy": policy, "workload": workload}
 
 
 def _layers(kinds: Sequence[str], window: int) -> dict[str, int]:
     drafts = kinds.count("draft_kv")
     layers = dict.fromkeys(kinds, 1) | {"kv_bytes_per_token": 1 + drafts, "whole_state_bytes": 10, "look_ahead": drafts}
+    if "hidden" in kinds:
+        layers |= {"hidden_bytes_per_token": 1}
     return layers | ({"window": window, "rotating_bytes_per_token": 1, "whole_state_bytes": window} if "rotating" in kinds else {})
 
 
@@ -73,6 +81,10 @@ def _workload(draw: _Draws, scale: int) -> list[dict[str, Any]]:
         prompts.append(tokens)
         streams.append(tokens + row["generated"])
     return rows
+
+
+def _scored(draw: _Draws, row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"generated": [], "score": True, "score_shared": draw.between(0, len(row["tokens"]) - 1)}
 
 
 def _prompt(draw: _Draws, stems: list[list[int]], streams: list[list[int]], prompts: list[list[int]]) -> list[int]:

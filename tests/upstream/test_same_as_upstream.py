@@ -1,4 +1,6 @@
-"""The engine against stored outcomes of upstream's own code (`README.md`): 2,000 sequences for each set of its rules, and 1,000 with draft layers."""
+"""The engine against stored outcomes of upstream's own code (`README.md`): 2,000 sequences for each set of its rules, 1,000 with draft layers, and 600 of
+main with hidden-state caches and requests that score.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def differing(version: str, name: str, first: int, last: int | None = None) -> l
     assert wanted
     found: list[str] = []
     for number, requests in enumerate(wanted, first):
-        ours = outcome(sequence(number, version, drafted=name.endswith("-drafted")), detailed=number % 2 == 0)
+        ours = outcome(sequence(number, version, drafted=name.endswith("-drafted"), hidden=name.endswith("-hidden")), detailed=number % 2 == 0)
         request = next((place for place, pair in enumerate(zip(ours, requests, strict=True)) if pair[0] != pair[1]), None)
         if request is not None:
             found.append(f"sequence {number}, request {request + 1}: kvlab {ours[request]}, upstream {requests[request]}")
@@ -47,6 +49,10 @@ def test_first_sequences(version: str) -> None:
 @pytest.mark.parametrize("version", WITH_DRAFTS)
 def test_first_sequences_with_drafts(version: str) -> None:
     assert differing(version, f"{WITH_DRAFTS[version]}-drafted", 0, FEW // 2) == []
+
+
+def test_first_sequences_with_hidden_states_and_scoring() -> None:
+    assert differing("main", "main-hidden", 0, FEW // 2) == []
 
 
 @pytest.mark.parametrize("path", sorted((Path(__file__).parents[1] / "cases" / "upstream").glob("*.json")), ids=lambda path: path.stem)
@@ -70,3 +76,8 @@ def test_all_sequences(version: str) -> None:
 @pytest.mark.parametrize("version", WITH_DRAFTS)
 def test_all_sequences_with_drafts(version: str) -> None:
     assert differing(version, f"{WITH_DRAFTS[version]}-drafted", FEW // 2) == []
+
+
+@pytest.mark.full
+def test_all_sequences_with_hidden_states_and_scoring() -> None:
+    assert differing("main", "main-hidden", FEW // 2) == []

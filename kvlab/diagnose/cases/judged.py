@@ -13,7 +13,7 @@ import polars as pl
 
 from kvlab.diagnose.cases.figures import CONTROL_JUDGES, PAGED_GIB, PUBLISHED_GIB, Row, Seen, judge_of
 from kvlab.recording import Recording
-from kvlab.shape import KV_KINDS
+from kvlab.shape import TOKEN_KINDS
 from kvlab.workloads import Workload
 from kvlab.workloads.case_expected import PINNED, WORDS, control_choices
 
@@ -111,7 +111,7 @@ def _why_no_control(key: str, expected: dict[str, Any], control: Seen | None) ->
 
 def _live_tokens(recording: Recording) -> int | None:
     """Return the tokens that the live buffers held at most when a reply had been made."""
-    per_token = sum(group["bytes_per_token"] for group in recording.manifest.shape.get("groups", []) if group["kind"] in KV_KINDS)
+    per_token = sum(group["bytes_per_token"] for group in recording.manifest.shape.get("groups", []) if group["kind"] in TOKEN_KINDS)
     state = sum(group["state_bytes"] for group in recording.manifest.shape.get("groups", []))
     held = recording.bytes.filter((pl.col("owner") == "live") & (pl.col("kind") == "logical") & (pl.col("phase") == "decode"))["value"].max()
     return (held - state) // per_token if per_token and isinstance(held, int) else None
