@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kvlab.cache.check import Checker
+from kvlab.diagnose import diagnose
 from kvlab.errors import BadValue
 from kvlab.events import Captured, Event, Matched, RequestClosed, TokenOut, Violation
+from kvlab.lab import Twin
 from kvlab.lab.span_model import SpanModel
 from kvlab.policy import Policy
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape, unit_groups
-from kvlab.workloads import Request
+from kvlab.workloads import Request, Workload
 
 PROMPT = tuple(range(1, 41))
 POLICY = Policy(capture_grid=16, capture_before_end=4)
@@ -58,6 +60,15 @@ def test_whole_entries_restore_all_of_a_scored_prompt() -> None:
     on = runner("kv", policy=Policy(store="whole_entry_lru"))
     run(on, Request(tokens=PROMPT, score=True))
     assert found(run(on, Request(tokens=PROMPT, score=True)))[:3] == (40, 40, 0)
+
+
+def test_an_array_that_snapshots_count_twice_is_no_leak() -> None:
+    shape = Shape("unit", unit_groups(("kv", "recurrent", "hidden"), 1000, 100_000))
+    requests = tuple(Request(tokens=(*range(1, 901), *range(n * 1000, n * 1000 + 30)), score=True, score_shared=900) for n in range(1, 6))
+    findings = {one.question: one for one in diagnose(Twin(shape, Policy()).run(Workload("scored", requests), progress=False))}
+    assert findings["budget_or_leak"].verdict == "budget_filling"
+    assert findings["budget_or_leak"].numbers["unexplained_slope_bytes_per_request"] == 0
+    assert findings["who_holds_it"].numbers["largest_pinned_bytes"] == 0
 
 
 def test_a_draft_head_cannot_score() -> None:

@@ -59,7 +59,11 @@ class Owners:
     @property
     def pinned(self) -> Values | None:
         """Bytes that snapshots retain and do not count; None when that was not recorded."""
-        return None if self.snapshots is None else self.snapshots - self.counted
+        return None if self.snapshots is None else self.snapshots - self.counted + self._counted_twice(self.snapshots)
+
+    def _counted_twice(self, snapshots: Values) -> Values | float:
+        # snapshots of a hidden-state cache, which a twin alone has, each count the array that they share
+        return np.maximum(0, self.counted - snapshots) if self.exact else 0.0
 
     @property
     def weights(self) -> Values | None:
@@ -76,7 +80,8 @@ class Owners:
             return None
         if self.predicted_counted is None or self.predicted_live is None:
             return self.pinned if self.exact else None
-        return self.live + self.snapshots + self.unattributed - self.predicted_counted - self.predicted_live
+        held = self.live + self.snapshots + self.unattributed + self._counted_twice(self.snapshots)
+        return held - self.predicted_counted - self.predicted_live
 
 
 def owners_of(requests: pl.DataFrame, evicted_in: tuple[int, ...], *, counts_live: bool, exact: bool) -> Owners:
