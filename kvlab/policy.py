@@ -48,6 +48,9 @@ NEWEST_KNOWN = (0, 34)
 EVICT_MOMENTS = frozenset({"begin", "attach", "page_out", "close", "prefill", "idle"})
 """The moments at which eviction may run."""
 
+BOOLEANS = ("settle_draft", "clear_pool_after_load")
+"""The choices that are true or false, and nothing else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -109,6 +112,11 @@ class Policy:
         for name, names in (CHOICES | OF_A_SERVER).items():
             if getattr(self, name) not in names:
                 raise _bad_choice(name, getattr(self, name), f"one of {', '.join(names)}")
+        for name in BOOLEANS:
+            if not isinstance(getattr(self, name), bool):
+                raise _bad_choice(name, getattr(self, name), "true or false")
+        if isinstance(self.evict_at, str):
+            raise _bad_choice("evict_at", self.evict_at, 'a set of names, such as frozenset({"begin"})')
         if unknown := self.evict_at - EVICT_MOMENTS:
             raise _bad_choice("evict_at", sorted(unknown), f"a set of {', '.join(sorted(EVICT_MOMENTS))}")
         for name, least in (("budget_bytes", 0), ("capture_grid", 1), ("capture_before_end", 0), ("prefill_chunk", 1), ("store_entries", 0)):
@@ -267,7 +275,7 @@ def _typed(name: str, value: Any) -> Any:
         return parse_bytes(value)
     if name in ("capture_grid", "capture_before_end", "prefill_chunk", "store_entries") and isinstance(value, str) and value.isdigit():
         return int(value)
-    if name in ("settle_draft", "clear_pool_after_load") and isinstance(value, str):
+    if name in BOOLEANS and isinstance(value, str):
         return {"true": True, "false": False}.get(value.lower(), value)
     if name == "evict_at":
         return frozenset(value.replace(",", " ").split() if isinstance(value, str) else value)

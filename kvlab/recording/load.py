@@ -30,7 +30,7 @@ def load(path: str | Path, *, strict: bool = True) -> Recording:
             why=f"it has no {MANIFEST} that can be read",
             hint="name a folder NAME.kvrec or an archive that kvlab wrote",
         )
-    manifest = Manifest.from_json(text, f"{path}/{MANIFEST}")
+    manifest = Manifest.from_json(text, f"{path}/{MANIFEST}", strict=strict)
     found = read_parts(files, manifest)
     if strict and found.damaged:
         raise UnreadableInput(

@@ -8,13 +8,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import zlib
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PureWindowsPath
 from typing import Any, cast
 
-from kvlab.errors import UnreadableInput
+from kvlab.errors import KvlabError, UnreadableInput
 from kvlab.policy import OF_A_SERVER, Policy
 from kvlab.recording import computer
 from kvlab.shape import Shape
@@ -112,21 +114,30 @@ class Manifest:
         return dataclasses.asdict(self)
 
     def to_json(self) -> str:
-        """Return the text of `manifest.json`; equal manifests give equal texts."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        """Return the text of `manifest.json`, its checksum included; equal manifests give equal texts."""
+        data = self.to_dict()
+        return json.dumps(data | {CHECKSUM: _checksum(data)}, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
-    def from_json(cls, text: str | bytes, name: str) -> Manifest:
+    def from_json(cls, text: str | bytes, name: str, *, strict: bool = True) -> Manifest:
         """Read the text of `manifest.json`; `name` is what errors call it. Keys it does not know are left out.
 
-        A manifest without `checked` is of a recording that was not; one without `left_out` was written by a version that did not say.
+        A manifest without `checked` is of a recording that was not; one without `left_out` was written by a version that did not say, and one without
+        a checksum by a version that made none.
+
+        Args:
+            text: The text.
+            name: What errors call it.
+            strict: Refuse one whose checksum is another, or that has keys that are not known and no checksum.
 
         Raises:
-            UnreadableInput: the text is no manifest, or of a schema version that is not read.
+            UnreadableInput: the text is no manifest, is damaged, or is of a schema version that is not read.
         """
         try:
             loaded: Any = json.loads(text)
-        except ValueError as error:
+            # half of a surrogate pair is JSON, and no text
+            json.dumps(loaded, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
             raise _no_manifest(name, f"it is not JSON: {error}") from None
         if not isinstance(loaded, dict):
             raise _no_manifest(name, "it is not a JSON object")
@@ -138,6 +149,8 @@ class Manifest:
                 hint="read it with the kvlab that wrote it, or update kvlab",
             )
         known = dataclasses.fields(cls)
+        if strict:
+            _require_whole(data, {item.name for item in known}, name)
         data = {item.name: item.default for item in known if item.default is not dataclasses.MISSING} | data
         missing = [item.name for item in known if item.name not in data]
         if missing:
@@ -149,7 +162,42 @@ class Manifest:
         values["left_out"] = tuple(map(str, values["left_out"]))
         # older recordings hold what no run follows
         values["policy"] = {choice: value for choice, value in values["policy"].items() if choice not in OF_A_SERVER}
-        return cls(**values)
+        made = cls(**values)
+        _require_used(made, name)
+        return made
+
+
+CHECKSUM = "crc32"
+"""The key of a manifest's checksum: of all its other keys, as JSON without spaces, sorted."""
+
+
+def _checksum(data: Mapping[str, Any]) -> str:
+    others = {key: value for key, value in data.items() if key != CHECKSUM}
+    return f"{zlib.crc32(json.dumps(others, sort_keys=True, separators=(',', ':')).encode()):08x}"
+
+
+def _require_whole(data: Mapping[str, Any], known: AbstractSet[str], name: str) -> None:
+    if CHECKSUM in data and data[CHECKSUM] != _checksum(data):
+        raise _no_manifest(name, "its checksum is another: it was damaged or changed by hand; --salvage (strict=False) reads it as it is")
+    unknown = sorted(set(data) - known - {CHECKSUM})
+    if unknown and CHECKSUM not in data:
+        raise _no_manifest(name, f"keys in it are not known, {', '.join(map(repr, unknown))[:200]}, and it has no checksum")
+
+
+def _require_used(made: Manifest, name: str) -> None:
+    """Refuse values that fit their type and cannot be used; a choice that only a newer kvlab has is refused where it is needed."""
+    if made.events is not None and not 0 <= made.events < 1 << 53:
+        raise _no_manifest(name, f"{made.events} events cannot be")
+    for field, read in (("shape", Shape.from_dict), ("policy", Policy.from_dict)):
+        value: dict[str, Any] = getattr(made, field)
+        try:
+            if value:
+                # printed, since its fields are of any type until they are used
+                str(read(value))
+        except KvlabError:
+            continue
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise _no_manifest(name, f"its {field} cannot be used: {error}") from None
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -164,7 +212,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def _fits(value: Any, type_name: str) -> bool:
-    return isinstance(value, _KINDS[type_name])
+    # True and False are whole numbers to Python
+    return isinstance(value, _KINDS[type_name]) and isinstance(value, bool) <= (type_name == "bool")
 
 
 def _no_manifest(name: str, why: str) -> UnreadableInput:

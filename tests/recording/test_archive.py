@@ -16,6 +16,7 @@ from kvlab.errors import BadValue, UnreadableInput
 from kvlab.events import Event, Loaded
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recorder, Recording, frame, load
+from kvlab.recording.manifest import CHECKSUM, _checksum
 from kvlab.units import MIB
 from tests.recording.streams import manifest, random_events
 
@@ -216,7 +217,8 @@ def test_an_unknown_key_of_a_later_kvlab_is_left_out(folder: Path) -> None:
 
 def _change_manifest(folder: Path, **changes: object) -> None:
     path = folder / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    data = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps(data | {CHECKSUM: _checksum(data)}))
 
 
 def test_a_place_without_recording(tmp_path: Path) -> None:
