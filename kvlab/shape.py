@@ -155,4 +155,8 @@ def unit_groups(kinds: Sequence[str], token_bytes: int, state_bytes: int) -> tup
 
 
 def _group_dict(group: LayerGroup) -> dict[str, Any]:
-    return dataclasses.asdict(group) | {"layers": list(group.layers)}
+    held = dataclasses.asdict(group) | {"layers": list(group.layers)}
+    if not group.round_states:
+        # only a model with a draft head has it
+        del held["round_states"]
+    return held

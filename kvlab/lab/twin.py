@@ -24,7 +24,7 @@ from kvlab.workloads.cases import ACTIONS
 def lawful(policy: Policy) -> Policy:
     """Return `policy` with upstream main's choice where another one keeps bytes alive that nothing counts, or overwrites what is kept."""
     main = Policy()
-    return policy.replace(capture_as=main.capture_as, copy_before_overwrite=main.copy_before_overwrite, lifetimes=main.lifetimes, draft_states=main.draft_states)
+    return policy.replace(**{choice: getattr(main, choice) for choice in ("capture_as", "copy_before_overwrite", "lifetimes", "draft_states")})
 
 
 MOST_DETAILED_REQUESTS = 500
