@@ -152,8 +152,9 @@ def kv_covers_edge(cache: Cache, nodes: list[Node]) -> Iterator[tuple[str, str]]
 
 
 def level(cache: Cache, phase: str = "") -> Iterator[tuple[str, str]]:
-    """All layers rest at one offset; during a forward's phase draft layers trail."""
-    offsets = [layer.offset for layer in (cache.targets if phase in TRAILING else cache.layers)]
+    """All layers rest at one offset; during a forward's phase draft layers trail, and those that settle at a reply's end until it is over."""
+    trailing = phase in TRAILING or (phase == "attach" and cache.policy.draft_keys == "single")
+    offsets = [layer.offset for layer in (cache.targets if trailing else cache.layers)]
     if len(set(offsets)) > 1:
         yield "level", f"layers rest at offsets {offsets}"
 

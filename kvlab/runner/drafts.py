@@ -22,7 +22,7 @@ FLUSHES_PER_CHUNK = 8
 class Drafts:
     """What one request writes to its model's draft layers; nothing when there are none."""
 
-    __slots__ = ("_at_once", "_fed", "_late", "_layers", "_model", "_most", "_session", "_targets", "_waiting", "_written")
+    __slots__ = ("_at_once", "_late", "_layers", "_model", "_most", "_session", "_targets", "_waiting", "_written")
 
     def __init__(self, cache: Cache, session: Session, model: Model) -> None:
         self._layers = [layer for layer in cache.layers if layer.kind == "draft_kv"]
@@ -34,20 +34,23 @@ class Drafts:
         self._most = max(1, cache.policy.prefill_chunk // FLUSHES_PER_CHUNK)
         self._written = session.cached
         self._waiting = 0
-        self._fed = False
 
     def follow(self, *, singly: bool = False) -> None:
         """Note that a forward wrote the target layers, or with `singly` as many forwards of one token: all pairs but the last are complete."""
-        self._fed = True
         if self._at_once:
             self.settle()
         elif self._layers:
             self._wait_for(_offset(self._targets) - 1, self._most if singly else None)
 
+    def keep_level(self) -> None:
+        """Write all pairs that a forward left, where captures take all layers as they rest."""
+        if self._at_once:
+            self.settle()
+
     def settle(self, *, at_end: bool = True) -> None:
         """Write all pairs, the last one with the token that follows; v0.30.11 to v0.32.0 did so at a reply's end only."""
         if self._layers:
-            if self._fed and (at_end or not self._late):
+            if at_end or not self._late:
                 self._wait_for(_offset(self._targets))
             self.flush()
 

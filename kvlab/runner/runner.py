@@ -177,6 +177,7 @@ class Runner:
         with session.writing(end - at, chunk_end - at):
             self.model.prefill(running.tokens[at:end])
         self.log.append(ChunkRan(start=at, end=end, seconds=time.perf_counter() - started))
+        running.drafts.keep_level()
         session.capture()
         yield from self._tell(running, "prefill")
         return end
@@ -228,6 +229,8 @@ class Runner:
         if running.stop != "cancelled" or running.reply or self.policy.settle_draft:
             running.drafts.settle(at_end=bool(running.reply))
         else:
+            # whoever reads the events may have left before the last forward was noted
+            running.drafts.follow()
             running.drafts.flush()
         self.cache.read_bytes("decode")
         if running.stop == "cancelled":

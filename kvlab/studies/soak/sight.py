@@ -32,7 +32,7 @@ class Sight:
         captures_lost: A cancel closed captures before it recorded what was evaluated.
         tail_bare: The close added a node, and put no snapshot on it.
         head_left_bare: The last request rested at its frontier's end and captured some layers only; this one left it, and they still miss.
-        draft_behind: After a cancel the draft layers rest one position before the others.
+        draft_behind: After its end the draft layers rest one position before the others.
         inside_item: It resumed, or scheduled a capture, inside a whole media item.
         room_kept: Tokens of room that a KV buffer kept beyond the resume offset's growth step.
         nodes_left: Nodes that it added to the trie although nothing matched.

@@ -77,7 +77,7 @@ def _leaked(sight: Sight) -> bool:
 
 
 def _draft_behind(sight: Sight) -> bool:
-    return sight.cancelled and sight.draft_behind
+    return sight.draft_behind
 
 
 def _stale_pair(sight: Sight) -> bool:
@@ -110,7 +110,7 @@ SIGNS: tuple[Sign, ...] = (
     Sign("F-16", "a node grows in place under its snapshot", attrgetter("off_edge_grown"), {"growth": "in_place"}, _EAGER),
     Sign("F-17", "a generated tail is recorded without snapshots", attrgetter("tail_bare"), {"page_out": "at_switch"}),
     Sign("F-18", "a cancelled prefill loses its captures", _captures_lost, {"on_cancel": "discard"}),
-    Sign("F-20", "draft layers are not settled on cancel", _draft_behind, {"settle_draft": False}, any_of=_DRAFT, since="0.30.8"),
+    Sign("F-20", "draft layers are not settled on cancel, or without a reply", _draft_behind, {"settle_draft": False}, any_of=_DRAFT, since="0.30.8"),
     Sign("F-21", "a stale pair at the match point", _stale_pair, {"draft_keys": "single"}, any_of=_DRAFT, since="0.30.8"),
     Sign("F-22", "a match or a capture inside a whole media item", attrgetter("inside_item"), {"media": "anywhere"}, since="0.32.7"),
     Sign("F-19", "cancelled captures leak", _leaked, {"on_cancel": "leak"}),
@@ -123,6 +123,6 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
     "restored_right": ("F-12", "F-14", "F-15", "F-16", "F-20", "F-21"),
     "cached_is_matched": ("F-12", "F-15", "F-16", "F-17"),
     "level": ("F-20",),
-    "path": ("F-20",),
+    "path": ("F-16", "F-20"),
 }
 """By rule: the signs that explain why it is broken, once one of them has shown in the same life."""

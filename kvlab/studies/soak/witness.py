@@ -185,10 +185,8 @@ class Witness:
     def _ended(self, event: RequestClosed) -> None:
         self.sight.cancelled = event.stop == "cancelled"
         cache = self._cache
-        if self.sight.cancelled:
-            drafts = [layer.offset for layer in cache.layers if layer.kind == "draft_kv"]
-            others = [layer.offset for layer in cache.layers if layer.kind != "draft_kv"]
-            self.sight.draft_behind = bool(drafts) and min(others) - max(drafts) == 1
+        drafts = [layer.offset for layer in cache.layers if layer.kind == "draft_kv"]
+        self.sight.draft_behind = bool(drafts) and min(layer.offset for layer in cache.targets) - max(drafts) == 1
 
     def _bytes(self, event: BytesRead) -> None:
         if event.source == "twin":
