@@ -35,7 +35,7 @@ def test_two_runners_and_their_tries() -> None:
     ended = {(start, end): died is not None for start, end, died in rec.nodes.select("start", "end", "died").rows() if end}
     assert ended == {(0, 59): True, (59, 64): True, (0, 33): False}
     assert rec.manifest.origin["ollama"] == "0.33.0"
-    assert rec.policy == Policy.ollama("0.33.0")
+    assert rec.policy.to_dict() == Policy.ollama("0.33.0").to_dict()
     assert observed(rec, "system_total") == [(48 * GIB,)]
     assert observed(rec, "swap_free") == [(2 * GIB,)]
     assert rows(rec, "served", "label", "status", "seconds") == [("POST /api/chat", 200, 1.25)]
