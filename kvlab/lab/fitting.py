@@ -62,14 +62,14 @@ class Fitted:
 
 def fitted(lab: Source, text: str, scale: float | None = None) -> Fitted:
     """Return the workload that `text` names, fitted to the model of `lab`; without a `scale`, the largest half, quarter, … that fits. One of the model's
-    own shape is left as it is.
+    own shape is left as it is then.
 
     Raises:
         KvlabError: the workload is unknown or cannot be scaled.
     """
     whole = resolve(text)
     large = open_twin(whole.shape_name).shape if whole.shape_name else whole.shape
-    if large is None or whole.shape_name == lab.name:
+    if large is None or (scale is None and whole.shape_name == lab.name):
         return Fitted(whole if scale is None else resolve(text, scale), 1.0 if scale is None else scale, None)
     total = len(whole) if isinstance(whole.requests, TraceRequests) else 0
     if total:
