@@ -73,7 +73,9 @@ def outlook(open_twin: Callable[[Policy], Twin], policy: Policy) -> Outlook:
     """Return the outlook of a cache under `policy`; `open_twin` opens a twin of its model."""
     twin = open_twin(policy.replace(budget_bytes=LARGEST))
     # what is copied out in a reply is seen by eviction at the close, or in the next request when nothing is paged out at the close
-    moments = {"begin", "prefill", "attach"} | ({"close"} if policy.page_out == "at_close" or "close" in policy.evict_at else set())
+    moments = {"begin", "prefill", "attach"}
+    if policy.page_out == "at_close" or "close" in policy.evict_at:
+        moments.add("close")
     requests = short_unrelated()
     peaks: list[int] = []
     closed: list[int] = []

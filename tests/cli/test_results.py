@@ -118,7 +118,7 @@ def interrupted_model(monkeypatch: pytest.MonkeyPatch) -> None:
         prefill(model, tokens)
 
     monkeypatch.setattr(model, "prefill", interrupted)
-    monkeypatch.setattr(kvlab, "open", lambda *_, **__: Lab(model, Policy()))
+    monkeypatch.setattr(kvlab, "open", lambda *_, **__: Lab(model, Policy(snapshots="eager")))
 
 
 @pytest.mark.usefixtures("interrupted_model")
