@@ -166,7 +166,7 @@ def on_twin(version: str = FAULT_VERSION, lengths: str = "mixed", *, count: int 
         shape: A shipped shape; "" for C1's own.
     """
     work = workload(lengths, count, rounds)
-    return Twin(read_shape(shape or work.shape_name)).run(work, Policy.ollama(version), progress=False)
+    return Twin(read_shape(shape or work.shape_name)).run(work, Policy.ollama(version).replace(draft_states="compact"), progress=False)
 
 
 def dropped(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", count: int = TASKS) -> tuple[Answer, ...]:
