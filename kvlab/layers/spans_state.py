@@ -164,7 +164,7 @@ class SpanStateStore:
 
     def drop(self) -> None:
         """Let the live state go; the offset becomes 0."""
-        self.offset = self._rows = self._room = self._begin = 0
+        self.offset = self._rows = self._room = self._begin = self._round = 0
         self._runs, self._ahead = [], False
 
     def _seen(self) -> Sequence[Run]:

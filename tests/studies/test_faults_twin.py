@@ -100,6 +100,15 @@ def test_a_slice_and_the_live_state_are_charged_once() -> None:
     assert recording.events.filter(pl.col("kind") == "violation").is_empty()
 
 
+def test_a_freed_state_keeps_no_round_alive() -> None:
+    trigger = faults.TWIN["F-39"]
+    source = trigger.open()
+    policy, _ = trigger.policies(source.shape)
+    source.run(Workload("once", trigger.requests[:1]), policy, progress=False)
+    source.cache.free_live()
+    assert source.cache.live_bytes == 0
+
+
 @pytest.mark.parametrize(
     ("fault", "rules"),
     [("F-12", {"kv_covers_edge", "cached_is_matched"}), ("F-16", {"kv_covers_edge"}), ("F-20", {"level", "kv_covers_edge"})],
