@@ -93,7 +93,7 @@ class Bulk:
         use = self._taken[self._which[at]]
         at, number = at[use], number[use]
         total, matched, cached, left = self._told.hits[use].T
-        reasons = [reason_for(*one, "", gone=False)[0] for one in zip(matched.tolist(), cached.tolist(), total.tolist(), strict=True)]
+        reasons = [reason_for(*one, "", gone=False)[0] for one in zip(matched.tolist(), cached.tolist(), (total - 1).tolist(), strict=True)]
         # which layer it was a log does not tell
         layers = [None if reason == "reuse_limited_by_restore_point" else "" for reason in reasons]
         self._rows.extend("request_began", seq[at], t[at], number, [""] * len(at), total)

@@ -83,7 +83,7 @@ class Requests:
         if refused and matched and not cached:
             reason, layer = "refused_by_layer", None
         else:
-            reason, _ = reason_for(matched, cached, total, "", gone=False)
+            reason, _ = reason_for(matched, cached, total - 1, "", gone=False)
             # which layer it was a log does not tell
             layer = None if reason == "reuse_limited_by_restore_point" else ""
         rows.add("matched", total, matched, cached, left, reason, layer)
