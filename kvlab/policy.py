@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from kvlab.errors import BadValue
+from kvlab.shape import Shape
 from kvlab.units import GIB, LARGEST, parse_bytes
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -195,10 +196,14 @@ class Policy:
         usual = _choices_of(self.release)
         return {name: getattr(self, name) for name in OF_A_SERVER if getattr(self, name) != usual.get(name, OF_A_SERVER[name][0])}
 
-    def diff(self, other: Policy) -> dict[str, tuple[Any, Any]]:
-        """Return the choices in which two runs differ, each as (this one's value, the other's). What only a server follows is not among them."""
+    def diff(self, other: Policy, shape: Shape | None = None) -> dict[str, tuple[Any, Any]]:
+        """Return the choices in which two runs differ, each as (this one's value, the other's).
+
+        What only a server follows is not among them; with a `shape`, neither is what none of its layers follows.
+        """
         mine, theirs = self.to_dict(), other.to_dict()
-        return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
+        ignored = shape.ignores if shape is not None else ()
+        return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name] and name not in ignored}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the choices that a run follows, as JSON holds them."""

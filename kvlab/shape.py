@@ -102,6 +102,13 @@ class Shape:
         """Bytes of one checkpoint over all whole-state layers."""
         return sum(group.state_bytes for group in self.groups)
 
+    @property
+    def ignores(self) -> frozenset[str]:
+        """The choices of a policy that no layer of this shape follows: those about draft layers, and about the states of speculative rounds."""
+        drafts = any(group.kind == "draft_kv" for group in self.groups) or self.look_ahead > 0
+        rounds = any(group.round_states for group in self.groups)
+        return frozenset(() if drafts else ("draft_keys", "settle_draft")) | frozenset(() if rounds else ("draft_states",))
+
     def __str__(self) -> str:
         """The shape in words, a line a layer group; every figure with its unit."""
         context = f", context of {self.context:,} tokens" if self.context else ""

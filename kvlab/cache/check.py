@@ -44,7 +44,7 @@ class Checker:
 
     def __init__(self) -> None:
         self._written: dict[int, list[int]] = {}
-        self._lazy: dict[tuple[int, int], Runs] = {}
+        self._lazy: dict[tuple[int, int], Runs | None] = {}
         self._request = 0
 
     def begin(self, request: int, tokens: Sequence[int]) -> None:
@@ -78,6 +78,7 @@ class Checker:
             yield from unattributed(cache.ledger.unattributed)
 
     def _lazy_intact(self, cache: Cache) -> Iterator[tuple[str, str]]:
+        # what each lazy snapshot held when it was first seen; None from when its place was overwritten, which is said once
         before, self._lazy = self._lazy, {}
         for group, layer in enumerate(cache.layers):
             if not isinstance(layer.store, HasContents):
@@ -85,8 +86,8 @@ class Checker:
             for snapshot in layer.lazies.values():
                 now = layer.store.contents(snapshot.start, snapshot.end)
                 was = before.get((group, snapshot.id), now)
-                self._lazy[group, snapshot.id] = now
-                if now != was:
+                self._lazy[group, snapshot.id] = was if now == was else None
+                if was is not None and now != was:
                     yield "lazy_intact", f"lazy snapshot {snapshot.id} [{snapshot.start}, {snapshot.end}) was {_told(was)}, now its slots hold {_told(now)}"
 
     def _check_restored(self, cache: Cache, session: Session, log: Log) -> None:

@@ -86,12 +86,12 @@ class WholeEntries(Cache):
     def evict(self, moment: str) -> None:
         """Evict entries until the budget and their number hold or none is left."""
         while self._kinds and self.can_evict(moment):
-            node = self._first_to_go()
+            node, reason = self._first_to_go(), "budget" if super().can_evict(moment) else "entries"
             end, counted, state = node.end, self.book.counted, "interior" if node.children else "leaf"
             if not node.children:
                 self._ghosts.remember(node)
             self._drop(node)
-            self.emit(Evicted(node=node.id, start=0, end=end, state=state, freed=counted - self.book.counted))
+            self.emit(Evicted(node=node.id, start=0, end=end, state=state, freed=counted - self.book.counted, reason=reason))
 
     def realign(self, end: int) -> None:
         """Bring all layers to one offset of at most `end`."""

@@ -119,6 +119,9 @@ def _of_owners(facts: Facts, data: Owners) -> Finding:
         "unexplained_slope_low_bytes_per_request": None if beyond is None else round(slope.low, 1),
         "unattributed_slope_bytes_per_request": None if data.unattributed is None else round(theil_sen(data.request, data.unattributed).value, 1),
     }
+    if entries := facts.policy.value.store_entries:
+        since = None if fill.limited is None else int(data.request[fill.limited])
+        numbers |= {"most_entries": entries, "entries_full_at_request": since, "requests_until_full": None}
     if facts.damaged:
         numbers["damaged_parts"] = len(facts.recording.damaged)
     sure: Confidence = "low" if facts.damaged or len(data) < 5 or data.unexplained is None else "high" if len(data) >= 10 else "medium"

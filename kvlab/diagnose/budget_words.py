@@ -50,14 +50,19 @@ def of_owners(verdict: str, numbers: dict[str, Number], name: str) -> str:
             f"Growth of {n['growth_bytes_per_request']} per request stops at the budget of {n['budget_bytes']}, full at request "
             f"{numbers['plateau_reached_at_request']}. {plateau}; observed: {high if high == low else f'{low} to {high}'}. {rest}"
         )
+    most, full = f"At most {numbers.get('most_entries')} entries are kept", numbers.get("entries_full_at_request")
     if verdict == "budget_filling":
+        until = until_full(numbers["requests_until_full"], int(str(numbers["last_request"])))
+        if "most_entries" in numbers:
+            until = f"{most}, {'which may stop it before' if full is None else f'as many as since request {full}, and they get larger'}. "
         return (
             f"Counted bytes grow by {n['growth_bytes_per_request']} per request towards the budget of {n['budget_bytes']}; {n['counted_bytes']} are counted. "
-            f"{until_full(numbers['requests_until_full'], int(str(numbers['last_request'])))}{plateau}. {rest}"
+            f"{until}{plateau}. {rest}"
         )
     growth = numbers["live_growth_bytes"]
     live = f"Live buffers grew by {n['live_growth_bytes']}, as the longest request needs. " if isinstance(growth, int) and growth > 0 else ""
-    return f"After {numbers['requests']} requests {n['counted_bytes']} are counted and no longer grow. {live}{rest}"
+    limit = f"{most}, and that is what evicts since request {full}, not the budget of {n['budget_bytes']}. " if full is not None else ""
+    return f"{limit}After {numbers['requests']} requests {n['counted_bytes']} are counted and no longer grow. {live}{rest}"
 
 
 def _unexplained(numbers: dict[str, Number]) -> str:

@@ -3,7 +3,7 @@
 The budget is full at the first request whose bytes no longer fit: the first in which something was evicted. Where no eviction was
 recorded, it is the request that follows the first one after which a branch of the usual size (the median of what a request added) does
 not fit; a budget that the last request filled has no plateau yet. `kvlab.lab.outlook` predicts the same request. Where only counted bytes were
-read, now and then, it is also full from where they stay just below it.
+read, now and then, it is also full from where they stay just below it. What a limit of entries evicts fills no budget.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ class Filling:
 
     Attributes:
         reached: Place in the series of the request at which the budget is full; None while it is filling, or if nothing grows.
+        limited: Place of the first request in which the limit of entries evicted something; None when none was.
         growth: Slope of what the budget sees, in bytes per request, over the requests before it.
         grows: The counted bytes still grow at the end of that part.
     """
 
     reached: int | None
+    limited: int | None
     growth: Slope
     grows: bool
 
@@ -48,14 +50,19 @@ class Filling:
 def filling(data: Owners) -> Filling:
     """Return how what the budget sees has grown."""
     seen = data.seen_by_budget
-    reached = _reached(data)
+    reached, limited = _reached(data), _place(data, data.limited_in)
+    if reached is None and limited is not None:
+        # as many entries as before, each of which may be larger
+        growth = theil_sen(data.request[limited:], seen[limited:])
+        return Filling(reached, limited, growth, grows=growth.low > 0)
     part = slice(0, len(data) if reached is None else max(reached, 2))
     grown = seen[part]
-    return Filling(
-        reached=reached,
-        growth=theil_sen(data.request[part], grown),
-        grows=_grows(grown),
-    )
+    return Filling(reached, limited, growth=theil_sen(data.request[part], grown), grows=_grows(grown))
+
+
+def _place(data: Owners, evicted_in: tuple[int, ...]) -> int | None:
+    """Return the place of the first request in which something was evicted; None when nothing was."""
+    return int(np.searchsorted(data.request, evicted_in[0])) if evicted_in else None
 
 
 def _grows(seen: Values) -> bool:
@@ -65,9 +72,10 @@ def _grows(seen: Values) -> bool:
 
 def _reached(data: Owners) -> int | None:
     seen = data.seen_by_budget
-    if data.evicted_in:
-        place = int(np.searchsorted(data.request, data.evicted_in[0]))
-    else:
+    place = _place(data, data.evicted_in)
+    if place is None and data.limited_in:
+        return None
+    if place is None:
         full = np.flatnonzero(seen + _branch(seen) > data.budget)
         place = int(full[0]) + 1 if len(full) and _branch(seen) > 0 else len(data)
     if place >= len(data) and data.retained is None:

@@ -64,14 +64,14 @@ def is_the_answer_right(facts: Facts, *, checked: bool | None = None) -> Finding
 
 
 def _of_broken(broken: pl.DataFrame, numbers: dict[str, Number]) -> Finding:
-    """No restored position is wrong, and yet a rule does not hold: what a later request restores may be."""
+    """No restored position is wrong, and yet a rule was broken: what a later request restores may be."""
     rules: list[str] = broken["rule"].unique().sort().to_list()
     first = broken.row(0, named=True)
     return Finding(
         question=QUESTION,
         verdict=OPEN,
         summary=f"No request restored a wrong position, but {broken.height} times a rule was broken ({', '.join(rules)}), first in request {first['request']}: "
-        f"{first['message']}. What a later request restores may be wrong: run the same requests once more in the same run.",
+        f"{first['message']}. What a later request restores there may be wrong: send one that continues a stored prompt or a reply.",
         numbers={**numbers, "broken_rules": broken.height},
         confidence="low",
         evidence=(Evidence("events", tuple(broken.select("seq", "request", "rule", "message").head(MOST_ROWS).to_dicts())),),

@@ -60,7 +60,8 @@ def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one 
         sure: Confidence = "medium" if past or (found.total is not None and found.budget_was_read) else "low"
         return answer("budget_larger_than_machine", _large(found, swap_grew), sure)
     if lost > cached and evictions:
-        words = f"{evictions} evictions: later requests lost up to {lost} tokens to them and restored {cached}. A larger budget, or another order of eviction."
+        larger = "A larger budget" if facts.evicted_in() else "More entries"
+        words = f"{evictions} evictions: later requests lost up to {lost} tokens to them and restored {cached}. {larger}, or another order of eviction."
         return answer("thrash", f"{words} {_proposal(found)}".strip(), "medium")
     if not len(counted) and found.total is None and found.available is None:
         lacks = f"Neither what the cache counts nor what the machine has was recorded in bytes. {facts.machine.words()}".strip()
@@ -78,7 +79,10 @@ def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one 
 def _is_full(facts: Facts, evictions: int, lost: int) -> tuple[bool, str]:
     """Return whether the budget was seen full or need not have been, and the words for its state."""
     most = _most_counted(facts)
-    # inside our own cache nothing but a full budget evicts
+    if evictions and not facts.evicted_in():
+        most = facts.policy.value.store_entries
+        return True, f"is not what evicts: at most {most} entries are kept, and of {evictions} evictions later requests lost up to {lost} tokens"
+    # inside our own cache nothing else but a full budget evicts
     full = facts.inside or most is None or most >= facts.budget.value
     if not evictions:
         return full, "evicts nothing yet"

@@ -60,7 +60,10 @@ class FrontierMoved(Event):
 
 @dataclass(slots=True)
 class Evicted(Event):
-    """Eviction took `node` with edge [start, end): a `leaf` was removed, an `interior` node merged into its child. `freed` counted bytes went."""
+    """Eviction took `node` with edge [start, end): a `leaf` was removed, an `interior` node merged into its child. `freed` counted bytes went.
+
+    `reason` is the limit that was passed: the `budget`, or the number of `entries` (`store_entries`).
+    """
 
     kind: ClassVar[str] = "evicted"
     node: int = 0
@@ -68,3 +71,4 @@ class Evicted(Event):
     end: int = 0
     state: str = "leaf"
     freed: int = 0
+    reason: str = "budget"

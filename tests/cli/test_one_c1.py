@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import kvlab
+from kvlab.events import WrongPositions
 from kvlab.lab.lab import Lab
 from kvlab.models.tiny import random_llama
 from kvlab.policy import Policy
@@ -16,7 +17,7 @@ from kvlab.probe.asking import Asked, call_of
 from kvlab.probe.plan import steps
 from kvlab.studies.faults import contamination
 from kvlab.studies.reproduce import reproduce
-from kvlab.workloads import named
+from kvlab.workloads import Follow, Request, named
 from kvlab.workloads.contamination import LONG, SHORT
 
 Kvlab = Callable[..., Any]
@@ -57,11 +58,24 @@ def test_the_arms_without_a_wrong_position_are_identical(kvlab_says: Kvlab, name
 def test_prompts_of_equal_length_restore_nothing_wrong_but_are_not_called_identical_while_a_rule_is_broken(kvlab_says: Kvlab) -> None:
     said = kvlab_says("check", "C1:equal", "--json")
     assert not any(row["wrong_positions"] for row in said.json["requests"])
-    assert said.json["violations"]
+    # each reply of round 3 runs over the one before it, which is still lazy: said once for each
+    assert [(one["request"], one["rule"]) for one in said.json["violations"]] == [(request, "lazy_intact") for request in range(33, 49)]
     assert said.code == 1
     found = answer(said.json)
     assert found["verdict"] == "not_enough_data"
     assert "lazy_intact" in found["summary"]
+
+
+@pytest.mark.parametrize(("version", "wrong"), [("0.32.5", [(34, 141, 156, 33)]), ("0.32.7", [])])
+def test_a_reply_that_was_run_over_is_wrong_for_whoever_continues_it(version: str, wrong: list[tuple[int, int, int, int]]) -> None:
+    work = contamination.workload("equal")
+    sent = list(work.requests[:33])
+    sent[31] = replace(sent[31], chat="continued")
+    more = Request(tokens=(7, 8, 9), max_new=1, chat="continued", follow=Follow())
+    made = kvlab.twin(work.shape_name).run(replace(work, requests=(*sent, more)), Policy.ollama(version), progress=False)
+    rows = made.events.filter(kind=WrongPositions.kind).select("request", "start", "end", "belongs_to").rows()
+    # all 15 tokens of the reply that were evaluated, behind a prompt of 141
+    assert rows == wrong
 
 
 def test_a_checked_run_with_a_violation_is_never_identical() -> None:

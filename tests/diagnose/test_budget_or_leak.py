@@ -10,6 +10,7 @@ import kvlab
 from kvlab import workloads
 from kvlab.diagnose import budget_or_leak, facts
 from kvlab.diagnose.budget_words import MOST_SHOWN, until_full
+from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.units import GIB, MIB
 
@@ -194,6 +195,27 @@ def test_every_summary_names_units_and_every_number_has_one(recording: Make, law
     for name in finding.numbers:
         assert "bytes" in name or "request" in name
     assert finding.refuted_by
+
+
+@pytest.mark.parametrize(
+    ("requests", "budget", "verdict", "full"),
+    [(30, 8 * GIB, "no_growth", 11), (8, 8 * GIB, "budget_filling", None), (30, 4 * MIB, "budget", None)],
+)
+def test_a_limit_of_entries_fills_no_budget(requests: int, budget: int, verdict: str, full: int | None) -> None:
+    policy = Policy(store="whole_entry_lru", store_entries=10, budget_bytes=budget)
+    found = budget_or_leak(facts(kvlab.twin("smollm2").run(f"unrelated:{requests}", policy, progress=False)))
+    assert found.verdict == verdict
+    assert found.numbers["entries_full_at_request"] == full
+    assert ("At most 10 entries are kept" in found.summary) == (verdict != "budget")
+    # a forecast that ten entries never reach is not given
+    assert found.numbers["requests_until_full"] is None
+
+
+def test_ten_entries_that_get_larger_still_grow() -> None:
+    made = kvlab.twin("qwen3.8-27b").run("chat:40", Policy(store="whole_entry_lru", store_entries=10), progress=False)
+    found = budget_or_leak(facts(made))
+    assert (found.verdict, found.numbers["entries_full_at_request"]) == ("budget_filling", 11)
+    assert "they get larger" in found.summary
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_an_answer_is_told_from_every_other_by_its_mark() -> None:
 
 def test_the_arms_differ_in_one_choice(smollm2: Lab) -> None:
     fault, cured = (contamination.policy(smollm2, version) for version in (contamination.FAULT_VERSION, contamination.CURED_VERSION))
-    assert fault.diff(cured) == {"copy_before_overwrite": ("first_append", "every_append")}
+    assert fault.diff(cured, smollm2.shape) == {"copy_before_overwrite": ("first_append", "every_append")}
 
 
 def test_on_the_twin_the_first_round_is_clean_and_the_cure_is_whole() -> None:

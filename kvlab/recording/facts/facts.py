@@ -179,12 +179,13 @@ class Facts(Rich):
     @cached_property
     def owners(self) -> Owners:
         """The bytes of the cache's own owners by request, of the requests for which all were read."""
-        return owners_of(self.requests, self.evicted_in, counts_live=self.policy.value.budget_counts == "resident", exact=self.exact)
+        counts_live = self.policy.value.budget_counts == "resident"
+        return owners_of(self.requests, self.evicted_in(), self.evicted_in("entries"), counts_live=counts_live, exact=self.exact)
 
     @cached_property
     def counted(self) -> tuple[Owners, ...]:
         """What the cache counts by request, where nothing else of its owners was read: one for each arm of a table."""
-        return counted_of(self.requests, self.observed, self.evicted_in, self.budget.value)
+        return counted_of(self.requests, self.observed, self.evicted_in(), self.budget.value)
 
     @cached_property
     def parts(self) -> Parts:
@@ -261,14 +262,13 @@ class Facts(Rich):
 
     @cached_property
     def evictions(self) -> pl.DataFrame:
-        """The nodes that were evicted: seq, request and the bytes freed."""
-        rows = self.of_kind(Evicted.kind, "seq", "request", "source", "freed").filter(pl.col("source").ne_missing(PREDICTED))
-        return rows.select("seq", "request", pl.col("freed").fill_null(0))
+        """The nodes that were evicted: seq, request, the bytes freed and the limit that was passed."""
+        rows = self.of_kind(Evicted.kind, "seq", "request", "source", "freed", "reason").filter(pl.col("source").ne_missing(PREDICTED))
+        return rows.select("seq", "request", pl.col("freed").fill_null(0), pl.col("reason").fill_null("budget"))
 
-    @cached_property
-    def evicted_in(self) -> tuple[int, ...]:
-        """The requests in which something was evicted, in order."""
-        return tuple(int(request) for request in self.evictions.get_column("request").unique().sort())
+    def evicted_in(self, reason: str = "budget") -> tuple[int, ...]:
+        """Return the requests in which something was evicted because the budget, or the number of `entries`, was passed, in order."""
+        return tuple(int(request) for request in self.evictions.filter(reason=reason).get_column("request").unique().sort())
 
     @cached_property
     def prefilled(self) -> pl.DataFrame:

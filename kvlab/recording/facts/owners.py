@@ -31,7 +31,8 @@ class Owners:
         unattributed: active - retained of all owners; zeros when no allocator was read.
         predicted_counted: Counted by the twin that ran with it.
         predicted_live: Live buffers of that twin.
-        evicted_in: The requests in which something was evicted, in order.
+        evicted_in: The requests in which the budget evicted something, in order.
+        limited_in: The requests in which the limit of entries did.
         counts_live: The budget counts resident bytes, the live buffers among them.
         exact: The bytes are a twin's: nothing is noise.
         arm: The arm of a table that compares several; "" for the only one.
@@ -49,6 +50,7 @@ class Owners:
     predicted_counted: Values | None = None
     predicted_live: Values | None = None
     evicted_in: tuple[int, ...] = ()
+    limited_in: tuple[int, ...] = ()
     counts_live: bool = False
     exact: bool = False
     arm: str = ""
@@ -84,7 +86,7 @@ class Owners:
         return held - self.predicted_counted - self.predicted_live
 
 
-def owners_of(requests: pl.DataFrame, evicted_in: tuple[int, ...], *, counts_live: bool, exact: bool) -> Owners:
+def owners_of(requests: pl.DataFrame, evicted_in: tuple[int, ...], limited_in: tuple[int, ...], *, counts_live: bool, exact: bool) -> Owners:
     """Return the bytes of a table `requests`, of the requests for which all owners were read."""
     rows = requests.filter(pl.col("counted").is_not_null() & pl.col("retained").is_not_null())
     predicted = bool(rows.height) and not rows.get_column("predicted_counted").is_null().any()
@@ -102,6 +104,7 @@ def owners_of(requests: pl.DataFrame, evicted_in: tuple[int, ...], *, counts_liv
         predicted_counted=values(rows, "predicted_paged_out") if predicted else None,
         predicted_live=values(rows, "predicted_live") if predicted else None,
         evicted_in=evicted_in,
+        limited_in=limited_in,
         counts_live=counts_live,
         exact=exact,
     )

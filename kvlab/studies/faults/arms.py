@@ -8,6 +8,7 @@ from typing import Any
 from kvlab.diagnose.finding import number_words
 from kvlab.policy import Policy
 from kvlab.recording import Recording
+from kvlab.shape import Shape
 from kvlab.studies.faults.fault import Fault
 from kvlab.studies.faults.picture import side_by_side
 
@@ -54,9 +55,12 @@ class Shown:
 
     @property
     def diff(self) -> dict[str, tuple[Any, Any]]:
-        """The choices in which the arms differ, each as (the fault arm's, the cured arm's)."""
+        """The choices in which the arms differ and that a layer of their model follows, each as (the fault arm's, the cured arm's)."""
         first, second = (arm.policy for arm in self.arms)
-        return first.diff(second) if first is not None and second is not None else {}
+        if first is None or second is None:
+            return {}
+        shapes = [arm.recording.manifest.shape for arm in self.arms if arm.recording is not None]
+        return first.diff(second, Shape.from_dict(shapes[0]) if shapes and shapes[0] else None)
 
     def figures(self, arm: str) -> Figures:
         """Return the figures of an arm by its name."""

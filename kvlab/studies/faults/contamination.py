@@ -1,6 +1,7 @@
 """Experiment C: the prompts of `C1` sent round after round to a long-lived runner. Who gets whose answer, and why.
 
-Releases 0.32.5 and 0.32.7 differ in one choice (`copy_before_overwrite`). A wrong answer's cause is which restored positions hold whose contents.
+Releases 0.32.5 and 0.32.7 differ in one choice that a model without draft layers follows (`copy_before_overwrite`). A wrong answer's cause is which
+restored positions hold whose contents.
 
 How it comes about: a task with a long note leaves its mark in a node of its own, which begins behind the end of the next, shorter prompt. That prompt's
 first append ends before the node, so the node is not copied out; the reply then overwrites it. With prompts of one length the first append reaches every
@@ -144,8 +145,8 @@ def workload(lengths: str = "mixed", count: int = TASKS, rounds: int = ROUNDS) -
 
 
 def policy(source: Source, version: str) -> Policy:
-    """Return a release's rules as a run of `source` follows them; no model here has a draft head, whose states a choice of its own is about."""
-    return source.usual_policy.amended({"version": version, "draft_states": "compact"})
+    """Return a release's rules as a run of `source` follows them."""
+    return source.usual_policy.amended({"version": version})
 
 
 def run(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", count: int = TASKS, rounds: int = ROUNDS) -> Contamination:
@@ -166,7 +167,7 @@ def on_twin(version: str = FAULT_VERSION, lengths: str = "mixed", *, count: int 
         shape: A shipped shape; "" for C1's own.
     """
     work = workload(lengths, count, rounds)
-    return Twin(read_shape(shape or work.shape_name)).run(work, Policy.ollama(version).replace(draft_states="compact"), progress=False)
+    return Twin(read_shape(shape or work.shape_name)).run(work, Policy.ollama(version), progress=False)
 
 
 def dropped(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", count: int = TASKS) -> tuple[Answer, ...]:

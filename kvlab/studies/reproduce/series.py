@@ -16,7 +16,7 @@ def make(published: Published) -> Made:
     """Compare what a request of the first and of the last block leaves, while the budget is not full."""
     del published
     recording = made("E1:context")
-    full = min(facts(recording).evicted_in)
+    full = min(facts(recording).evicted_in())
     each = recording.requests.height // len(CONTEXTS)
     grown = recording.requests["paged_out"].diff().to_list()
     first, last = grown[SETTLED:each], grown[each * (len(CONTEXTS) - 1) : full - 1]

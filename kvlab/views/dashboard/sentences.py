@@ -111,10 +111,9 @@ def _node_split(e: Any, p: Mapping[str, Any]) -> Sentence:
 
 def _evicted(e: Any, p: Mapping[str, Any]) -> Sentence:
     what = "merges the interior node #{0} into its child" if e.state == "interior" else "removes the leaf #{0}"
-    told = (
-        f"Eviction {what}, edge [{{1}}, {{2}}); {{3:b}} counted go. Rule{_rule(p, 'evict_order', 'evict_at', 'protect')}: "
-        "counted bytes were above the budget, and this was the first candidate."
-    )
+    rules = _rule(p, "store_entries") if e.reason == "entries" else _rule(p, "evict_order", "evict_at", "protect")
+    above = "there were more entries than are kept" if e.reason == "entries" else "counted bytes were above the budget"
+    told = f"Eviction {what}, edge [{{1}}, {{2}}); {{3:b}} counted go. Rule{rules}: {above}, and this was the first candidate."
     return told, (e.node, e.start, e.end, e.freed)
 
 
