@@ -24,7 +24,6 @@ COMMANDS = (
     "run",
     "twin",
     "check",
-    "soak",
     "faults",
     "diagnose",
     "import",

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from kvlab.studies import lab_browser
-from kvlab.studies.lab_browser import FAILED, LabServer, lab_server
 from kvlab.studies.machine import find_browser
+from tests.bench import lab_browser
+from tests.bench.lab_browser import FAILED, LabServer, lab_server
 from tests.house.tree import ROOT
 
 __all__ = ["ROOT", "LabPage", "LabServer", "chromium", "lab_server"]

@@ -16,11 +16,11 @@ import kvlab
 from kvlab.errors import KvlabError, UnreadableInput
 from kvlab.output_file import FileKind, replacing
 from kvlab.recording import Recording
-from kvlab.studies.conformance import table
 from kvlab.studies.exporters import export
 from kvlab.views import static
 from kvlab.views.report import write_report
 from tests.cli.conftest import Kvlab
+from tests.tools.conformance import compared as table
 
 MINE = b"mine, and not to be lost\n"
 COMMANDS: dict[str, tuple[str, ...]] = {

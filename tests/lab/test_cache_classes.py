@@ -13,8 +13,6 @@ from mlx_lm.models.cache import ConcatenateKVCache, QuantizedKVCache
 from kvlab.errors import BadValue, NotAvailable
 from kvlab.lab.lab import Lab, open_lab
 from kvlab.models import caches
-from kvlab.models.conformance.checks import CHECKS
-from kvlab.models.conformance.subject import Differs, Subject
 from kvlab.models.mlx_model import MLXModel
 from kvlab.models.tiny import random_llama
 from kvlab.policy import Policy
@@ -22,6 +20,8 @@ from kvlab.shape import LayerGroup
 from kvlab.workloads import Request
 from tests.lab import nets
 from tests.lab.cold import Walk, Watched, rows_bytes, sequence
+from tests.tools.conformance.checks import CHECKS
+from tests.tools.conformance.subject import Differs, Subject
 
 HEAD = 32
 EIGHT, FOUR = partial(caches.quantised, bits=8), partial(caches.quantised, bits=4)

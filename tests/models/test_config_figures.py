@@ -14,7 +14,7 @@ from kvlab.lab.shapes import find_shape, shipped_names
 from kvlab.models.config import FACT, FITTED, GUESS, shape_from_config
 from kvlab.models.config.net import USUAL_TYPE
 from kvlab.shape import LayerGroup, Shape
-from kvlab.studies.store_shapes import as_text, stored
+from tests.tools.store_shapes import as_text, stored
 
 WANTED = {"qwen3.8-27b", "qwen3.6-35b-a3b", "gemma4-31b", "gemma4-26b-a4b", "smollm2", "gemma3-270m", "tiny-hybrid", "tiny-sliding"}
 BFLOAT16, FLOAT32 = 2, 4
@@ -99,7 +99,7 @@ def test_a_shipped_file_is_what_its_config_gives(name: str) -> None:
     path = shipped.data("shapes") / f"{name}.json"
     data = json.loads(path.read_text())
     assert data["name"] == name
-    assert path.read_text() == as_text(stored(data)), f"python -m kvlab.studies.store_shapes data/shapes/{name}.json"
+    assert path.read_text() == as_text(stored(data)), f"python -m tests.tools.store_shapes data/shapes/{name}.json"
 
 
 @pytest.mark.parametrize("name", shipped_names())

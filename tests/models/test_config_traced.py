@@ -14,10 +14,10 @@ from kvlab import shipped
 from kvlab.errors import BadValue, NotAvailable, UnreadableInput
 from kvlab.lab.shapes import find_shape
 from kvlab.models.config import FACT, GUESS, shape_from_config
-from kvlab.models.conformance.nets import build
 from kvlab.models.open import open_model
+from kvlab.models.random_net import build
 from kvlab.models.shape_of import shape_of
-from kvlab.studies.conformance.configs import CONFIGS, config
+from tests.tools.conformance.configs import CONFIGS, config
 
 MIXES = (
     "baichuan_m1",

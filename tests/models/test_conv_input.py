@@ -6,10 +6,10 @@ import mlx.core as mx
 import pytest
 from mlx_lm.models.cache import make_prompt_cache
 
-from kvlab.models.conformance.nets import build
 from kvlab.models.conv_input import keeps_input
+from kvlab.models.random_net import build
 from kvlab.models.shape_of import shape_of
-from kvlab.studies.conformance.configs import CONFIGS, config
+from tests.tools.conformance.configs import CONFIGS, config
 
 TOKENS = 2048
 """Enough rows that MLX does not hand a copy the buffer of what it copies: it does so when the buffer is less than 16 KiB larger."""

@@ -7,15 +7,15 @@ from mlx_lm.models.cache import KVCache, make_prompt_cache
 
 from kvlab.errors import NotAvailable
 from kvlab.lab.lab import Lab
-from kvlab.models.conformance.nets import build
 from kvlab.models.mlx_model import MLXModel
+from kvlab.models.random_net import build
 from kvlab.models.shape_of import shape_of
 from kvlab.models.tiny import ByteTokenizer, random_llama
 from kvlab.policy import Policy
 from kvlab.shape import LayerGroup
-from kvlab.studies.conformance.configs import CONFIGS, config
 from kvlab.workloads import Request
 from tests.lab import nets
+from tests.tools.conformance.configs import CONFIGS, config
 
 
 def test_equal_layers_are_one_group_with_the_price_of_all() -> None:

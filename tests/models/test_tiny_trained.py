@@ -21,10 +21,10 @@ from kvlab.models.known import KNOWN
 from kvlab.models.loaded import Loaded
 from kvlab.models.open import load_net
 from kvlab.models.precision import on_gpu
-from kvlab.studies.training import byte_tokens, continue_text, net, text
-from kvlab.studies.training.card import FILE, SLICE_BYTES
-from kvlab.studies.training.recipes import RECIPES
 from tests.models.conftest import FakeClient
+from tests.tools.training import byte_tokens, continue_text, net, text
+from tests.tools.training.card import FILE, SLICE_BYTES
+from tests.tools.training.recipes import RECIPES
 
 NAMES = sorted(RECIPES)
 CACHES = {

@@ -1,4 +1,4 @@
-"""tiny-hybrid: three Gated DeltaNet layers and one of full attention, one token a byte. Trained for kvlab (`kvlab.studies.train_tiny`) and shipped with it."""
+"""tiny-hybrid: three Gated DeltaNet layers and one of full attention, one token a byte. Trained for kvlab (`tests.tools.train_tiny`) and shipped with it."""
 
 from __future__ import annotations
 

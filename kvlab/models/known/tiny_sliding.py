@@ -1,4 +1,4 @@
-"""tiny-sliding: a window of 64 tokens in four of six layers, one token a byte. Trained for kvlab (`kvlab.studies.train_tiny`) and shipped with it."""
+"""tiny-sliding: a window of 64 tokens in four of six layers, one token a byte. Trained for kvlab (`tests.tools.train_tiny`) and shipped with it."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def hybrid() -> Lab:
 def convolution() -> Lab:
     """Return an lfm2 with random weights: two layers of short convolution, whose state mlx-lm hands out as a view, and two of full attention."""
     from kvlab.lab.lab import Lab
-    from kvlab.models.conformance.nets import build
     from kvlab.models.mlx_model import MLXModel
+    from kvlab.models.random_net import build
     from kvlab.models.tiny import ByteTokenizer
     from kvlab.policy import Policy
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 from kvlab.lab import Twin
-from kvlab.shape import Shape
-from kvlab.studies.soak.layer_sets import DRAFT, KV, RECURRENT
+from kvlab.shape import LayerGroup, Shape
+
+KV = LayerGroup("kv", (1,), bytes_per_token=1, growth_step=4)
+RECURRENT = LayerGroup("recurrent", (0,), state_bytes=10, conv_bytes_per_token=2)
+DRAFT = LayerGroup("draft_kv", (2,), bytes_per_token=1, growth_step=4)
 
 
 def kv() -> Twin:

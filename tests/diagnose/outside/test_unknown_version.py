@@ -16,8 +16,8 @@ from kvlab.importers import import_file
 from kvlab.lab.twin import Twin
 from kvlab.policy import Policy
 from kvlab.recording.facts import Counts, Series
-from kvlab.studies.soak.known import VERSIONS
 from kvlab.workloads import resolve
+from tests.tools.soak.known import VERSIONS
 
 LOG = Path(__file__).parents[3] / "data" / "samples" / "ollama_grew.log"
 SHAPE = kvlab.twin("qwen3.8-27b").shape

@@ -1,0 +1,193 @@
+"""The soak: 20,000 operations hold against the table, each planted choice shows, what fails is cut down."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from kvlab.errors import BadValue
+from kvlab.lab.span_model import SpanModel
+from kvlab.policy import Policy
+from kvlab.studies.faults.catalogue import CATALOGUE
+from kvlab.studies.faults.fault import SWITCH
+from kvlab.workloads.request import MediaItem
+from tests.tools.soak import as_text, soak
+from tests.tools.soak.__main__ import main
+from tests.tools.soak.ask import Ask
+from tests.tools.soak.known import expected
+from tests.tools.soak.layer_sets import LAYER_SETS
+from tests.tools.soak.life import Plan, live
+from tests.tools.soak.recipes import RECIPES
+from tests.tools.soak.shrink import shrunk
+from tests.tools.soak.signs import SIGNS
+from tests.tools.soak.trial import planned
+from tests.tools.soak_table import CURED, PLANTED, SETS, TABLE, VERSIONS
+
+CELLS = tuple(itertools.product(VERSIONS, SETS))
+MOST_LIVES = 80
+
+
+def test_each_version_shows_exactly_what_is_known_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["--ops", "20000", "--seed", "0", "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert said["failures"] == []
+    assert said["operations"] >= 20_000
+    shown = {(cell["version"], cell["layer_set"]): set(cell["shown"]) for cell in said["cells"]}
+    assert set(shown) == set(CELLS)
+    for row in TABLE:
+        words = {cell: row.word(*cell) for cell in CELLS}
+        assert [cell for cell in CELLS if words[cell] == "never" and row.id in shown[cell]] == [], row.id
+        assert [cell for cell in CELLS if words[cell] in ("must", "by design") and row.id not in shown[cell]] == [], row.id
+    assert (code, said["passed"]) == (0, True)
+
+
+def test_upstream_main_may_show_no_defect() -> None:
+    assert {row.word("main", layer_set) for row in TABLE for layer_set in SETS if not row.design} <= {"never", "not applicable"}
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.id)
+def test_what_the_choices_say_is_what_the_table_says(row: object) -> None:
+    found = next(one for one in TABLE if one is row)
+    sign = next(one for one in SIGNS if one.id == found.id)
+    assert {cell: expected(sign, *cell) for cell in CELLS} == {cell: found.word(*cell) for cell in CELLS}
+
+
+def test_every_entry_of_the_catalogue_has_a_sign_a_switch_or_a_reason() -> None:
+    signs = {sign.id for sign in SIGNS}
+    assert signs <= set(CATALOGUE)
+    assert [fault.id for fault in CATALOGUE.values() if fault.id not in signs and fault.status != SWITCH and not fault.reason] == []
+    assert {row.id for row in TABLE} == signs
+    assert set(PLANTED) | set(CURED) | {"F-19"} == signs
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_single_choice_in_main_shows(fault: str) -> None:
+    choices, layer_set = PLANTED[fault]
+    lives = (live(planned(1, turn, "main", layer_set, choices)) for turn in range(MOST_LIVES))
+    assert any(fault in life.shown for life in lives)
+
+
+@pytest.mark.parametrize("fault", CURED)
+def test_what_is_by_design_ends_with_the_other_choice(fault: str) -> None:
+    plans = [planned(1, turn, "main", "kv", {}) for turn in range(20)]
+    assert any(fault in live(plan).shown for plan in plans)
+    otherwise = [Plan(plan.policy.replace(**CURED[fault]), plan.shape, plan.asks) for plan in plans]
+    assert not any(fault in live(plan).shown for plan in otherwise)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"evict_at": frozenset({"begin", "attach", "page_out", "close", "prefill"})},
+        {"budget_counts": "resident"},
+        {"on_miss": "prune"},
+        {"live_buffer": "shrink"},
+        {"snapshots": "eager"},
+        {"evict_order": "fifo"},
+        {"evict_order": "lfu"},
+        {"evict_order": "cost"},
+        {"capture_at": "message_ends"},
+        {"evict_at": frozenset({"begin", "attach", "page_out", "idle"})},
+        {"store": "whole_entry_lru"},
+    ],
+    ids=lambda choices: next(iter(choices)),
+)
+def test_choices_that_are_no_defects_break_no_rule(choices: dict[str, object]) -> None:
+    assert soak(400, 7, versions=("main",), choices=choices).failures == []
+
+
+def test_a_planted_defect_fails_and_is_cut_down() -> None:
+    found = soak(600, 3, versions=("main",), layer_sets=("kv",), choices={"copy_before_overwrite": "first_append"})
+    assert not found.passed
+    (failure,) = found.failures
+    plan = failure.plan
+    assert 2 <= len(plan.asks) <= 4
+    assert failure.broken.request == len(plan.asks)
+    assert _breaks(plan, plan.asks)
+    for place in range(len(plan.asks)):
+        assert not _breaks(plan, plan.asks[:place] + plan.asks[place + 1 :])
+    text = as_text(found)
+    assert "FAILED main on kv, seed 3" in text
+    assert all(json.dumps(list(ask.tokens)) in text for ask in plan.asks)
+
+
+def _breaks(plan: Plan, asks: Sequence[Ask]) -> bool:
+    return "F-14" in live(Plan(plan.policy, plan.shape, tuple(asks))).shown
+
+
+def test_shrinking_keeps_what_is_needed_and_no_more() -> None:
+    item = MediaItem(0, 1, 2**31)
+    asks = [Ask(tuple(range(1, 9)), (number, 2, 3), cancel_decode=1, media=(item,)) for number in range(40)]
+
+    def fails(some: Sequence[Ask]) -> bool:
+        return [ask.reply[0] for ask in some if ask.reply and ask.reply[0] in (7, 31)] == [7, 31]
+
+    assert shrunk(asks, fails) == [Ask((1,), (7,)), Ask((1,), (31,))]
+    assert shrunk(asks[:3], fails) == asks[:3]
+
+
+def test_an_exception_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(model: SpanModel, tokens: Sequence[int]) -> None:
+        del model
+        if len(tokens) == 3:
+            raise IndexError("three")
+
+    monkeypatch.setattr(SpanModel, "prefill", fail)
+    life = live(Plan(Policy(), LAYER_SETS["kv"][0], (Ask((1, 2, 3, 4)),)))
+    assert [(one.request, one.rule, one.message) for one in life.unexplained] == [(1, "crash", "IndexError: three")]
+
+
+def test_a_life_follows_from_its_plan() -> None:
+    plan = planned(5, 3, "0.32.7", "hybrid+draft", {})
+    assert plan == planned(5, 3, "0.32.7", "hybrid+draft", {})
+    assert plan != planned(6, 3, "0.32.7", "hybrid+draft", {})
+    assert live(plan) == live(plan)
+
+
+def test_recipes_bring_nothing_out_of_main() -> None:
+    for recipe, shapes in itertools.product(RECIPES, LAYER_SETS.values()):
+        for shape in shapes:
+            plan = planned(1, 1, "main", "kv", {})
+            life = live(Plan(Policy(**recipe.choices), shape, tuple(recipe.asks(random.Random(1))) + plan.asks))
+            assert life.unexplained == []
+            assert {sign for sign in life.shown if sign in PLANTED} == set()
+
+
+def test_a_node_that_was_paged_out_and_then_merged_with_a_bare_one_was_not_skipped() -> None:
+    """Found by a million operations: two lives in which page-out left nothing out."""
+    shape = LAYER_SETS["kv+rotating"][0]
+    first = Policy.ollama("0.32.7").replace(budget_bytes=10, capture_grid=8, capture_before_end=3, prefill_chunk=9)
+    long = (3, 1, 2, 2, 5, 5, 7, 3, 3, 2, 2, 6, 1, 2, 6, 1, 1, 6, 1, 5, 3, 6, 4, 2, 2, 5, 4, 5, 7, 1, 6)
+    asks = (Ask((3, 1, 2, 2)), Ask((3, 1, 2, 4, 5, 1, 2)), Ask(long, cancel_prefill=30), Ask(long[:10], leave_after=1), Ask((3,)))
+    second = Policy.ollama("0.30.8").replace(budget_bytes=12, capture_grid=8, capture_before_end=1, prefill_chunk=9)
+    stem = (4, 7, 7, 5, 1, 1, 3, 4, 6)
+    others = (Ask(stem, (4,)), Ask((*stem, 4, 1)), Ask(stem, (2, 4)), Ask(stem, (4, 1, 2)), Ask((*stem, 4, 1), leave_after=1), Ask((4,)))
+    for plan in (Plan(first, shape, asks), Plan(second, shape, others)):
+        life = live(plan)
+        assert "F-13" not in life.shown
+        assert life.unexplained == []
+
+
+def test_wrong_use_is_said() -> None:
+    with pytest.raises(BadValue, match="0 operations"):
+        soak(0)
+    with pytest.raises(BadValue, match="protect"):
+        main(["--ops", "1", "--set", "protect=nothing"])
+
+
+@pytest.mark.parametrize("few", ["300", "19999", "0", "-5"])
+def test_too_few_operations_for_a_verdict_are_refused_at_once(few: str) -> None:
+    with pytest.raises(BadValue, match="--ops 20000"):
+        main([f"--ops={few}"])
+
+
+def test_few_operations_miss_signs_and_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    # with a planted choice any number will do
+    assert main(["--ops", "30", "--seed", "1", "--set", "evict_order=fifo"]) == 1
+    out = capsys.readouterr().out
+    assert "did not show" in out
+    assert "run more" in out
