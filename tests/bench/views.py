@@ -1,4 +1,4 @@
-"""`kvlab bench views`: how quick the dashboard is, in a real JupyterLab in headless Chromium, beside a trie drawn by Altair.
+"""How quick the dashboard is, in a real JupyterLab in headless Chromium, beside a trie drawn by Altair.
 
 Measured: a scrub from its event to changed pixels, handled in the page; a click until Python's answer is in the page; the first paint
 from the moment the widget is asked to draw. Changed pixels are taken to be there when the frame that holds the drawing is done.

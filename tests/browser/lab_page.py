@@ -1,4 +1,4 @@
-"""A real JupyterLab in headless Chromium, as `kvlab bench views` uses it too; here a missing browser skips the test (which CI takes for a failure)."""
+"""A real JupyterLab in headless Chromium, as the bench `views` uses it too; here a missing browser skips the test (which CI takes for a failure)."""
 
 from __future__ import annotations
 
