@@ -15,7 +15,7 @@ from tests.browser.lab_page import ROOT, LabPage, LabServer, chromium, lab_serve
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
-IN_EVERY_RUN = ("00_first_run.ipynb", "20_step_through_a_request.ipynb")
+IN_EVERY_RUN = ("20_step_through_a_request.ipynb",)
 """The other notebooks run without a page in tests/notebooks, and in JupyterLab with `pytest -m full`."""
 
 IMPORTS = """\

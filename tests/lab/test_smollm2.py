@@ -39,7 +39,7 @@ def test_paris_cold_and_after_a_hit(smollm2: Lab) -> None:
 
 
 def test_every_byte_has_an_owner(smollm2: Lab) -> None:
-    recording = smollm2.run(unrelated(15), Policy(prefill_chunk=128, budget_bytes=16 * MIB), progress=False, check=True)
+    recording = smollm2.run(unrelated(15, max_new=8), Policy(prefill_chunk=128, budget_bytes=16 * MIB), progress=False, check=True)
     rows = recording.requests
     assert (rows["unattributed"].abs() <= TOLERANCE).all()
     assert (rows["unattributed"].diff().drop_nulls() <= GROWTH_OF_UNATTRIBUTED).all()

@@ -42,8 +42,12 @@ def _outputs(notebook: Any) -> list[Any]:
     return [output for cell in _code_cells(notebook) for output in cell.outputs]
 
 
+# in every run this one is run in JupyterLab (tests/browser)
+IN_JUPYTERLAB = "20_step_through_a_request.ipynb"
+
+
 @pytest.mark.usefixtures("embedded_model")
-@BY_NAME
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.name, marks=[pytest.mark.full] if path.name == IN_JUPYTERLAB else []) for path in NOTEBOOKS])
 def test_runs_with_no_network(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sitecustomize.py").write_text(NO_NETWORK)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])))
