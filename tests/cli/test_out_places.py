@@ -24,7 +24,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "trace": ("export", "{kept}", "--as", "chrome-trace"),
     "pack": ("pack", "{kept}"),
     "demo": ("demo",),
-    "reproduce": ("reproduce", "conformance"),
 }
 
 
