@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from kvlab.errors import BadValue
+
 
 def workload(parser: argparse.ArgumentParser) -> None:
     """Add WORKLOAD."""
@@ -54,16 +56,18 @@ def force(parser: argparse.ArgumentParser) -> None:
 
 
 def require_out_outside(args: argparse.Namespace) -> None:
-    """Ask, before a command begins, whether what its --out names is outside every recording's folder; nothing changes.
+    """Check, before a command begins, that its --out names something outside every recording's folder; nothing changes.
 
     A command that puts several files into the folder says so with the argument default `out_holds_files`.
 
     Raises:
-        BadValue: it is inside one, or would be written into one.
+        BadValue: it names nothing, is inside one, or would be written into one.
     """
     out: str | None = getattr(args, "out", None)
-    if not out:
+    if out is None:
         return
+    if not out.strip():
+        raise BadValue(what=f"{out!r} is no name for --out", why="a file or folder has a name", hint="write for example --out run.kvrec")
     from kvlab.recording.place import require_outside
 
     # a command's recording may take the place of an earlier one, and one file over it is refused by who writes it; files beside its own are not

@@ -24,13 +24,13 @@ def holds_recording(args: argparse.Namespace) -> bool:
     return bool(folder) and (Path(folder).expanduser() / "manifest.json").is_file()
 
 
-def told(args: argparse.Namespace, stopped: BaseException) -> str:
-    """Return the words for a command that was interrupted."""
+def told(args: argparse.Namespace, stopped: BaseException, how: str) -> str:
+    """Return the words for a command that was stopped, `how` says by what."""
     if "recording_folder" not in args:
-        return "interrupted"
+        return how
     if not _place(args):
-        return "interrupted; nothing was kept, --out NAME.kvrec keeps what is recorded"
-    return "; ".join(["interrupted", *notes]) if (notes := kept_words(args, stopped)) else "interrupted before anything was recorded"
+        return f"{how}; nothing was kept, --out NAME.kvrec keeps what is recorded"
+    return "; ".join([how, *notes]) if (notes := kept_words(args, stopped)) else f"{how} before anything was recorded"
 
 
 def kept_words(args: argparse.Namespace, error: BaseException) -> list[str]:

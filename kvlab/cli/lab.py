@@ -5,23 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
 
 from kvlab import shipped
 from kvlab.cli import lab_startup
 from kvlab.cli.command import Arguments
 from kvlab.errors import BadValue
+from kvlab.temporary import TemporaryFolder
 
 NAME = "lab"
 ABOUT = "open JupyterLab on the notebooks, with the kvlab extension loaded"
 EXAMPLE = "kvlab lab\nkvlab lab --no-browser --port 8890"
-
-TERMINATED = 128 + signal.SIGTERM
 
 _QUIET = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 """Settings that keep JupyterLab from asking, and from looking on the network, for its own news."""
@@ -37,12 +33,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 def run(args: Arguments) -> int:
     """Start JupyterLab and wait for it; whatever ends this program ends the server too."""
     line = words(args)
-    with tempfile.TemporaryDirectory(prefix="kvlab-lab-") as settings:
-        before = signal.signal(signal.SIGTERM, _leave)
-        try:
-            return _served(line, environment(quiet_settings(Path(settings))))
-        finally:
-            signal.signal(signal.SIGTERM, before)
+    with TemporaryFolder() as settings:
+        return _served(line, environment(quiet_settings(settings)))
 
 
 def quiet_settings(folder: Path) -> Path:
@@ -51,10 +43,6 @@ def quiet_settings(folder: Path) -> Path:
     path.parent.mkdir()
     path.write_text(json.dumps(_QUIET), encoding="utf-8")
     return folder
-
-
-def _leave(*_: Any) -> None:
-    raise SystemExit(TERMINATED)
 
 
 def _served(line: list[str], variables: dict[str, str]) -> int:

@@ -1,21 +1,22 @@
 """`kvlab`: finds the command, runs it, and turns what went wrong into three lines and an exit code.
 
-0 it did what was asked, 1 a check failed, 2 wrong use, 3 an input that cannot be read, 130 interrupted from the keyboard.
+0 it did what was asked, 1 a check failed, 2 wrong use, 3 an input that cannot be read, 128 and its number after a
+signal that ends it (130 Ctrl-C, 143 SIGTERM), 141 when the reader of its output has left.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
 import keyword
-import os
 import re
 import sys
+import tempfile
 from collections.abc import Sequence
 from typing import Any, cast
 
-from kvlab.cli import arguments, interrupted
+from kvlab import temporary
+from kvlab.cli import arguments, interrupted, signals, terminal
 from kvlab.cli.command import Command
 from kvlab.errors import KvlabError, UnreadableInput
 
@@ -39,50 +40,60 @@ COMMANDS = (
 )
 """The commands, each a module of this package (`import` is `import_`: the word is Python's), in the order in which `--help` shows them."""
 
-INTERRUPTED = 130
 OUTPUT_CLOSED = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (by default that of the process) and return its exit code."""
+    with terminal.shown(), signals.answered(to_the_end=argv is None) as stop:
+        return _ran(argv, stop)
+
+
+def _ran(argv: Sequence[str] | None, stop: signals.Stop) -> int:
     args, before, earlier = argparse.Namespace(), None, False
     try:
         try:
             args = parser().parse_args(_words(argv))
             arguments.require_out_outside(args)
+            temporary.sweep(tempfile.gettempdir())
             before, earlier = interrupted.which_folder(args), interrupted.holds_recording(args)
             code = cast("int", args.run(args))
         except SystemExit as leaving:
             # argparse leaves after --help, --version and a wrong use, each with its code
             code = leaving.code if isinstance(leaving.code, int) else 2
         sys.stdout.flush()
-    except KvlabError as error:
-        print("\n".join([f"kvlab: {error}", *interrupted.kept_words(args, error)]), file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt as stopped:
-        print(f"kvlab: {interrupted.told(args, stopped)}", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        _drop_output()
-        return OUTPUT_CLOSED
-    except OSError as error:
-        _drop_output()
-        refused = UnreadableInput(f"the system refused: {error}", "the output or a file cannot be written or read", "make room there, or choose another place")
-        print(f"kvlab: {refused}", file=sys.stderr)
-        return refused.exit_code
-    finally:
-        if earlier and (words := interrupted.replaced(args, before)):
-            print(words, file=sys.stderr)
+    except BaseException as error:  # noqa: BLE001  a defect of ours is raised again
+        stop.ending = True
+        code = _failed(args, error, stop)
+    stop.ending = True
+    if earlier and (words := interrupted.replaced(args, before)):
+        terminal.say(words)
     return code
 
 
-def _drop_output() -> None:
-    # The output may be closed or full: then nothing may be written there any more, not even when Python ends.
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _failed(args: argparse.Namespace, error: BaseException, stop: signals.Stop) -> int:
+    """Say what went wrong and return the exit code.
+
+    Raises:
+        BaseException: it is a defect of ours.
+    """
+    if isinstance(error, KeyboardInterrupt) or (stop.number and not isinstance(error, KvlabError)):
+        # where an interruption meets compiled code, that may make another error of it
+        terminal.drop_output()
+        terminal.say(f"kvlab: {interrupted.told(args, error, stop.words)}")
+        return stop.exit_code
+    if isinstance(error, KvlabError):
+        terminal.say("\n".join([f"kvlab: {error}", *interrupted.kept_words(args, error)]))
+        return error.exit_code
+    if isinstance(error, BrokenPipeError):
+        terminal.drop_output()
+        return OUTPUT_CLOSED
+    if isinstance(error, OSError):
+        terminal.drop_output()
+        refused = UnreadableInput(f"the system refused: {error}", "the output or a file cannot be written or read", "make room there, or choose another place")
+        terminal.say(f"kvlab: {refused}")
+        return refused.exit_code
+    raise error
 
 
 def _words(argv: Sequence[str] | None) -> list[str]:

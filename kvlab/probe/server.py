@@ -19,6 +19,9 @@ QUICK_S = 5.0
 SILENCE_S = 600.0
 """Seconds that a server may be silent while it evaluates a prompt: 317 s were seen for one of 131,072 tokens."""
 
+MOST_MODELS = 1000
+"""Models of a list at most: each sample records every one."""
+
 
 class Server:
     """The calls. One that only reads refuses to ask for anything."""
@@ -99,6 +102,8 @@ def _rows(told: dict[str, Any], path: str) -> list[dict[str, Any]]:
     rows: Any = told.get("models", "") if told.get("models", "") is not None else []
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in cast("list[Any]", rows)):
         raise Trouble("wrong_answer", f"{path} tells no list of models")
+    if len(cast("list[Any]", rows)) > MOST_MODELS:
+        raise Trouble("wrong_answer", f"{path} lists more than {MOST_MODELS:,} models")
     return cast("list[dict[str, Any]]", rows)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from kvlab.events import COLUMNS, EVENTS, PRIVATE_COLUMNS, Event, RequestBegan
+from kvlab.visible_text import storable
 
 _TYPES: dict[str, pl.DataType] = {"int": pl.Int64(), "float": pl.Float64(), "str": pl.String(), "bool": pl.Boolean()}
 
@@ -47,8 +48,15 @@ def frame(events: Sequence[Event], *, store_text: bool = True) -> pl.DataFrame:
                 column[place] = get(events[place])
     if not store_text:
         _without_telling(columns.get("label", []), places.get(RequestBegan, ()), events)
-    filled = pl.DataFrame([pl.Series(name, values, dtype=SCHEMA[name]) for name, values in columns.items()])
+    filled = pl.DataFrame([_series(name, values) for name, values in columns.items()])
     return conform(filled)
+
+
+def _series(name: str, values: list[Any]) -> pl.Series:
+    try:
+        return pl.Series(name, values, dtype=SCHEMA[name])
+    except UnicodeEncodeError:
+        return pl.Series(name, [storable(value) if isinstance(value, str) else value for value in values], dtype=SCHEMA[name])
 
 
 def _without_telling(labels: list[Any], places: Sequence[int], events: Sequence[Event]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from kvlab.errors import UnreadableInput
 from kvlab.recording.archive import Files, FolderFiles, ZipFiles, read_parts
 from kvlab.recording.manifest import Manifest
-from kvlab.recording.place import MANIFEST
+from kvlab.recording.place import MANIFEST, building_name, left_aside
 from kvlab.recording.recording import Recording
 
 
@@ -57,5 +58,14 @@ def _files(place: Path) -> Files:
         raise UnreadableInput(
             what=f"there is no recording {str(place)!r}" if not place.exists() else f"{str(place)!r} cannot be read",
             why=(error.strerror or str(error)).lower(),
-            hint="check the name; a recording is a folder NAME.kvrec or the same zipped",
+            hint="; ".join(_left(place)) or "check the name; a recording is a folder NAME.kvrec or the same zipped",
         ) from None
+
+
+def _left(place: Path) -> Iterator[str]:
+    """Yield where recordings of that name are that a run which was ended left under other names."""
+    for earlier in left_aside(place):
+        yield f"the earlier recording is in {str(earlier)!r}, where a run that was ended left it; rename it to {place.name!r}"
+    unfinished = building_name(place)
+    if unfinished.is_dir():
+        yield f"what that run recorded is in {str(unfinished)!r}"

@@ -20,6 +20,7 @@ from kvlab.errors import KvlabError, UnreadableInput
 from kvlab.policy import OF_A_SERVER, Policy
 from kvlab.recording import computer
 from kvlab.shape import Shape
+from kvlab.visible_text import storable
 
 SCHEMA_VERSION = 1
 """The version of the layout of a recording that this kvlab writes."""
@@ -90,24 +91,25 @@ class Manifest:
         shape_dict = shape.to_dict() if isinstance(shape, Shape) else dict(shape or {})
         if "name" in shape_dict:
             shape_dict["name"] = _last_part(shape_dict["name"])
-        return cls(
-            schema=SCHEMA_VERSION,
-            kvlab=computer.version_of("kvlab") or "unknown",
-            mlx=computer.version_of("mlx") if with_mlx else None,
-            mlx_lm=computer.version_of("mlx-lm") if with_mlx else None,
-            model=_last_part(model),
-            origin={name: _last_part(value) for name, value in (origin or {}).items()},
-            shape=shape_dict,
-            policy=policy.to_dict() if isinstance(policy, Policy) else dict(policy or {}),
-            workload=_last_part(workload),
-            seed=seed,
-            machine=computer.facts(),
-            source=source,
-            stored_text=stored_text,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            checked=checked,
-            left_out=left_out,
-        )
+        made: dict[str, Any] = {
+            "schema": SCHEMA_VERSION,
+            "kvlab": computer.version_of("kvlab") or "unknown",
+            "mlx": computer.version_of("mlx") if with_mlx else None,
+            "mlx_lm": computer.version_of("mlx-lm") if with_mlx else None,
+            "model": _last_part(model),
+            "origin": {name: _last_part(value) for name, value in (origin or {}).items()},
+            "shape": shape_dict,
+            "policy": policy.to_dict() if isinstance(policy, Policy) else dict(policy or {}),
+            "workload": _last_part(workload),
+            "seed": seed,
+            "machine": computer.facts(),
+            "source": source,
+            "stored_text": stored_text,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "checked": checked,
+        }
+        # half of a surrogate pair, as an argument or JSON may hold it, is in no encoding
+        return cls(**json.loads(storable(json.dumps(made, ensure_ascii=False))), left_out=left_out)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the manifest as JSON holds it."""

@@ -6,10 +6,10 @@ takes its name, and only then is the old one removed. At no moment, a kill inclu
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
-import weakref
+from glob import escape
+from itertools import count
 from pathlib import Path
 
 from kvlab.errors import BadValue
@@ -18,21 +18,7 @@ from kvlab.output_file import reason, replaced, unwritable
 MANIFEST = "manifest.json"
 EVENTS = "events"
 
-
-class TemporaryFolder:
-    """A folder that is removed when this object dies or the program ends."""
-
-    __slots__ = ("__weakref__", "path")
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        weakref.finalize(self, _remove, path, os.getpid())
-
-
-def _remove(path: Path, owner: int) -> None:
-    # A forked child has a copy of the object; the folder is still its parent's.
-    if os.getpid() == owner:
-        shutil.rmtree(path, ignore_errors=True)
+_NEW, _ASIDE = ".new-", ".before-"
 
 
 def require_outside(out: Path, *, itself: bool = False) -> None:
@@ -88,7 +74,7 @@ def new_beside(out: Path, manifest_text: str) -> Path:
     Raises:
         UnreadableInput: the folder cannot be made.
     """
-    new = out.parent / f".{out.name}.new-{secrets.token_hex(4)}"
+    new = out.parent / f".{out.name}{_NEW}{secrets.token_hex(4)}"
     try:
         (new / EVENTS).mkdir(parents=True)
         (new / MANIFEST).write_text(manifest_text, encoding="utf-8")
@@ -102,10 +88,12 @@ def building_place(out: Path) -> Path:
     """Return where the recording that will be `out` is built: there, when nothing is lost by that, else at `NAME.unfinished.kvrec` next to it."""
     if not (out / MANIFEST).exists():
         return out
-    name, number = f"{out.stem}.unfinished", 1
-    while (place := out.with_name(f"{name}{f'-{number}' if number > 1 else ''}{out.suffix}")).exists():
-        number += 1
-    return place
+    return next(place for number in count(1) if not (place := building_name(out, number)).exists())
+
+
+def building_name(out: Path, number: int = 1) -> Path:
+    """Return the name next to `out` under which a recording is built, the one of that number."""
+    return out.with_name(f"{out.stem}.unfinished{f'-{number}' if number > 1 else ''}{out.suffix}")
 
 
 def recorded_in(error: BaseException) -> Path | None:
@@ -127,21 +115,36 @@ def put_in_place(new: Path, out: Path) -> None:
     """
     if new == out:
         return
-    aside = out.parent / f".{out.name}.before-{secrets.token_hex(4)}"
-    had_one = out.is_dir()
+    aside = out.parent / f".{out.name}{_ASIDE}{secrets.token_hex(4)}"
     try:
-        if had_one:
+        if out.is_dir():
             out.rename(aside)
-        try:
-            new.rename(out)
-        except OSError:
-            if had_one:
-                aside.rename(out)
-            raise
+        new.rename(out)
     except OSError as error:
         raise unwritable(out, reason(error)) from None
-    if had_one:
-        shutil.rmtree(aside, ignore_errors=True)
+    finally:
+        # also after an interruption between the two
+        if aside.exists() and out.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+        elif aside.exists():
+            aside.rename(out)
+
+
+def left_aside(out: Path) -> list[Path]:
+    """Return the earlier recordings of the name `out` that a kill between two renames left under a hidden name; none while there is one at `out`."""
+    return [] if out.exists() else sorted(path for path in out.parent.glob(f".{escape(out.name)}{_ASIDE}*") if (path / MANIFEST).is_file())
+
+
+def restore_left(out: Path) -> None:
+    """Give an earlier recording its name `out` again when a kill took it, and remove what was never whole; only for who alone writes there.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    for earlier in left_aside(out)[-1:]:
+        earlier.rename(out)
+    for begun in out.parent.glob(f".{escape(out.name)}{_NEW}*"):
+        shutil.rmtree(begun, ignore_errors=True)
 
 
 def replace_file(path: Path, data: bytes) -> None:

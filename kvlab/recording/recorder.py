@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import tempfile
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +17,10 @@ from kvlab.output_file import unwritable
 from kvlab.recording.archive import FolderFiles, read_parts
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parts import MOST_WAITING, PartWriter
-from kvlab.recording.place import EVENTS, MANIFEST, TemporaryFolder, building_place, check_place, keep_with, new_beside, put_in_place, replace_file
+from kvlab.recording.place import MANIFEST, building_place, check_place, keep_with, new_beside, put_in_place, replace_file
 from kvlab.recording.recording import Recording
 from kvlab.recording.writing import Writing
+from kvlab.temporary import TemporaryFolder
 
 
 class Recorder:
@@ -48,16 +48,14 @@ class Recorder:
         self._folder: TemporaryFolder | None = None
         self._place: Writing | None = None
         if out is None:
-            self._folder = TemporaryFolder(Path(tempfile.mkdtemp(prefix="kvlab-", suffix=".kvrec")))
-            self.path = self._out = self._folder.path
-            (self.path / EVENTS).mkdir()
-            (self.path / MANIFEST).write_text(self.manifest.to_json(), encoding="utf-8")
+            self._folder = TemporaryFolder()
+            self.path = self._out = self._folder.path / "run.kvrec"
         else:
             self._out = _absolute(Path(out))
             check_place(self._out)
             self._place = Writing(self._out)
             self.path = building_place(self._out)
-            self._begin()
+        self._begin()
         self._writer = PartWriter(self.path, store_text=store_text)
         self._waiting = self._writer.waiting
         self._recording: Recording | None = None

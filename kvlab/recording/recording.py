@@ -28,10 +28,10 @@ from kvlab.recording.fold_spans import fold_spans
 from kvlab.recording.left_out import READINGS, notes
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.moment import Moment, Past, moment
-from kvlab.recording.place import TemporaryFolder
 from kvlab.recording.policy_words import policy_words
 from kvlab.recording.troubles import trouble_words
 from kvlab.shape import Shape
+from kvlab.temporary import TemporaryFolder
 from kvlab.units import binary
 
 _AT_THE_END = ("counted", "live", "weights", "active")

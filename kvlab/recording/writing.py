@@ -14,6 +14,7 @@ from filelock import FileLock, Timeout
 
 from kvlab.errors import UnreadableInput
 from kvlab.output_file import reason, unwritable
+from kvlab.recording.place import restore_left
 
 
 class Writing:
@@ -33,6 +34,7 @@ class Writing:
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
+            restore_left(out)
         except Timeout:
             # some systems that make no file there answer as if the lock were held
             _require_room_for_a_file(out.parent)

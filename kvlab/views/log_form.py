@@ -3,9 +3,8 @@
 # pyright: standard
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path, PureWindowsPath
+from pathlib import PureWindowsPath
 from typing import Any
 
 import ipywidgets
@@ -17,6 +16,7 @@ from kvlab.importers import import_file
 from kvlab.lab.shapes import shipped_names
 from kvlab.recording import Recording, load
 from kvlab.recording.facts import OWN
+from kvlab.temporary import TemporaryFolder
 from kvlab.views import report_parts
 from kvlab.views.checklist_part import checklist_part
 from kvlab.views.shape_card_form import error_html
@@ -89,7 +89,7 @@ def _read(name: str, content: bytes) -> Recording:
         )
     # a browser may hand over any text as a name
     plain = PureWindowsPath(name).name or "dropped"
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / plain
+    with TemporaryFolder() as folder:
+        path = folder / plain
         path.write_bytes(content)
         return load(path) if plain.endswith(".zip") else import_file(path).recording

@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -267,3 +268,27 @@ def test_a_client_that_cannot_be_started_is_named(cache: Path, monkeypatch: pyte
     with pytest.raises(NotAvailable, match="no-such-client cannot be started"):
         fetch(FILE)
     assert left_behind(cache) == []
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Could not install packages due to an OSError: [Errno 28] No space left on device",
+        "Connection broken: OSError(28, 'No space left on device'): Retrying; network is unreachable",
+        "failed to write: No space left on device (os error 28)",
+        "Disk quota exceeded",
+    ],
+)
+def test_a_full_disk_is_not_taken_for_no_network(client: FakeClient, said: str) -> None:
+    client.words = ("fail", said)
+    with pytest.raises(UnreadableInput, match=r"(?s)cache folder .* cannot be written.*[Nn]o space left"):
+        fetch(packaged(CONTENT))
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_client_that_could_not_even_say_why_met_a_full_disk(client: FakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.words = ("fail", "")
+    monkeypatch.setattr(package_client.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    with pytest.raises(UnreadableInput, match=r"[Nn]o space left"):
+        fetch(packaged(CONTENT))

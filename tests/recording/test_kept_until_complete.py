@@ -14,7 +14,7 @@ import kvlab
 from kvlab.cli import main
 from kvlab.errors import UnreadableInput
 from kvlab.events import Loaded, RequestBegan, RequestClosed
-from kvlab.recording import Recorder, load, place
+from kvlab.recording import Recorder, Recording, load, place
 from tests.house.tree import ROOT
 from tests.recording.streams import manifest
 
@@ -130,3 +130,44 @@ def test_a_request_that_ended_is_in_the_unfinished_one_at_once(good: Path) -> No
     recorder.write(RequestClosed(seq=1, request=1))
     assert load(good.with_name("good.unfinished.kvrec")).events.height == 2
     recorder.close()
+
+
+def killed_between_two_renames(good: Path) -> Path:
+    """Leave what a kill leaves there: the earlier recording stepped aside, the complete new one has not its name yet."""
+    Recording.of(manifest(), [Loaded(seq=0)]).save(good.with_name("good.unfinished.kvrec"))
+    return good.rename(good.with_name(".good.kvrec.before-0123abcd"))
+
+
+def test_what_a_kill_between_two_renames_hid_is_named(good: Path) -> None:
+    aside = killed_between_two_renames(good)
+    with pytest.raises(UnreadableInput) as caught:
+        load(good)
+    assert str(aside) in caught.value.hint
+    assert str(good.with_name("good.unfinished.kvrec")) in caught.value.hint
+
+
+def test_the_next_run_gives_a_hidden_recording_its_name_again(good: Path) -> None:
+    before = contents(good)
+    killed_between_two_renames(good)
+    good.with_name(".good.kvrec.new-0123abcd").mkdir()
+    recorder = Recorder(manifest(), out=good)
+    assert contents(good) == before
+    recorder.close()
+    assert load(good).events.height == 0
+    assert {path.name for path in good.parent.iterdir()} == {"good.kvrec", "good.unfinished.kvrec"}
+
+
+def test_an_interruption_between_two_renames_loses_no_name(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder(manifest(), out=good)
+    renames = itertools.count(1)
+    rename = Path.rename
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if next(renames) == 2:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(place.Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        recorder.close()
+    assert load(good).requests.height == 2
