@@ -5,6 +5,8 @@ The command line prints these three lines and no traceback, and leaves with `exi
 
 from __future__ import annotations
 
+from kvlab.visible_text import visible
+
 
 class KvlabError(Exception):
     """An error with a hint.
@@ -19,10 +21,8 @@ class KvlabError(Exception):
     exit_code = 2
 
     def __init__(self, what: str, why: str, hint: str) -> None:
-        super().__init__(f"{what}\n  why: {why}\n  do:  {hint}")
-        self.what = what
-        self.why = why
-        self.hint = hint
+        self.what, self.why, self.hint = visible(what), visible(why), visible(hint)
+        super().__init__(f"{self.what}\n  why: {self.why}\n  do:  {self.hint}")
 
 
 class BadValue(KvlabError):

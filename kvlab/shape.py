@@ -12,6 +12,7 @@ from typing import Any
 
 from kvlab.errors import BadValue
 from kvlab.units import binary
+from kvlab.visible_text import visible
 
 KINDS = ("kv", "rotating", "recurrent", "stateless", "draft_kv", "hidden")
 """The layer kinds: full attention, sliding window, recurrent state, no state at all, a draft head's full attention, the backbone's hidden states."""
@@ -114,7 +115,7 @@ class Shape:
         context = f", context of {self.context:,} tokens" if self.context else ""
         ahead = ", a draft head that looks 1 token ahead" if self.look_ahead else ""
         head = f"Shape of {self.name}: weights {binary(self.weights_bytes)}{context}{ahead}"
-        return "\n".join([head, *(f"  {group}" for group in self.groups)])
+        return visible("\n".join([head, *(f"  {group}" for group in self.groups)]))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: FBT001  # IPython's own signature
         del cycle

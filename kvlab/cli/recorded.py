@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +19,12 @@ def open_recording(args: argparse.Namespace) -> Recording:
     Raises:
         UnreadableInput: it cannot be read.
     """
+    from kvlab.diagnose.facts import is_importable
     from kvlab.importers.inputs import STANDARD
     from kvlab.recording import load
 
-    file = Path(args.recording).expanduser()
-    piped = args.recording == STANDARD
     more: list[str] = getattr(args, "more", None) or []
-    if not more and not piped and (file.is_dir() or not file.exists() or file.name.endswith(".zip") or (file.is_file() and zipfile.is_zipfile(file))):
+    if not more and args.recording != STANDARD and not is_importable(Path(args.recording).expanduser()):
         return load(args.recording, strict=not args.salvage)
     from kvlab.events import UNDERSTOOD
     from kvlab.importers import import_files

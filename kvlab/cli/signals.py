@@ -16,7 +16,8 @@ from types import FrameType
 SOON_S = 0.05
 """Seconds after which a signal that was raised where nothing can be raised comes again: then that place is left."""
 
-_USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
+USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
+"""What answers a signal when nobody else does."""
 
 
 class Stop:
@@ -66,7 +67,7 @@ def answered(*, to_the_end: bool) -> Generator[Stop]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {number: signal.getsignal(number) for number, usual in _USUAL.items() if signal.getsignal(number) is usual}
+    before = {number: signal.getsignal(number) for number, usual in USUAL.items() if signal.getsignal(number) is usual}
     hooks = sys.unraisablehook, threading.excepthook
 
     def unraisable(lost: sys.UnraisableHookArgs) -> None:

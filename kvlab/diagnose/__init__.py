@@ -16,7 +16,7 @@ from typing import Any
 
 from kvlab.diagnose.budget_or_leak import budget_or_leak
 from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
-from kvlab.diagnose.facts import facts
+from kvlab.diagnose.facts import facts, recording_of
 from kvlab.diagnose.finding import Evidence, Finding
 from kvlab.diagnose.findings import Findings
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right
@@ -56,7 +56,7 @@ __all__ = [
 
 
 def diagnose(
-    recording: Recording,
+    recording: Recording | str | Path,
     *,
     checked: bool | None = None,
     shape: Shape | str | Path | Mapping[str, Any] | None = None,
@@ -66,17 +66,18 @@ def diagnose(
     """Return the answers to all questions about a recording, the most frequent first; one that cannot be answered says what to record.
 
     Args:
-        recording: Of our own runs, of an import, or of a probe.
+        recording: Of our own runs, of an import, or of a probe; or the path of one, or of what can be imported.
         checked: Whether every restored position was verified; by default the recording says so.
         shape: The model's shape, when the recording does not name a model that is shipped: a shipped name, a config.json, a folder, or a Shape.
         policy: The server's rules, when the recording does not have its version: a release such as `0.32.5`, `main`, or a Policy.
         machine: All bytes of the machine, such as `64GiB`, when the recording does not have them.
 
     Raises:
-        BadValue: no shape of that name is shipped, the policy is no version that is known, or the machine's size is no number of bytes.
+        BadValue: it is no recording, no shape of that name is shipped, the policy is no version that is known, or the machine's size is no number of bytes.
         UnreadableInput: the shape's file cannot be read.
         NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
     """
+    recording = recording_of(recording)
     known = facts(recording, shape=shape, policy=policy, machine=machine)
     growth = budget_or_leak(known)
     answers = (
@@ -122,7 +123,7 @@ _FIGURES = re.compile(r"\d[\d.,]*")
 class _Callable(ModuleType):
     def __call__(
         self,
-        recording: Recording,
+        recording: Recording | str | Path,
         *,
         checked: bool | None = None,
         shape: Shape | str | Path | Mapping[str, Any] | None = None,

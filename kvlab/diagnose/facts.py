@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from kvlab.lab.model_names import shipped_for
 from kvlab.lab.shapes import open_twin, read_shape
 from kvlab.policy import Policy
-from kvlab.recording import Recording
+from kvlab.recording import Recording, load
 from kvlab.recording.facts import Facts, Known, fold, model_of
 from kvlab.shape import Shape
 from kvlab.units import parse_bytes
@@ -22,7 +23,7 @@ RELEASES = ("main", "0.33.0", "0.32.7", "0.32.1", "0.30.8", "0.30.7")
 
 
 def facts(
-    recording: Recording,
+    recording: Recording | str | Path,
     *,
     shape: Shape | str | Path | Mapping[str, Any] | None = None,
     policy: Policy | str | None = None,
@@ -31,18 +32,40 @@ def facts(
     """Return what is known of a recording, and how well.
 
     Args:
-        recording: Of a run, a twin, a probe, or an import.
+        recording: Of a run, a twin, a probe, or an import; or the path of one, or of what can be imported.
         shape: The model's shape, when the recording does not name a model that is shipped: a shipped name, a config.json, a folder, or a Shape.
         policy: The server's rules, when the recording does not have its version: a release such as `0.32.5`, `main`, or a Policy.
         machine: All bytes of the machine, such as `64GiB`, when the recording does not have them.
 
     Raises:
-        BadValue: no shape of that name is shipped, the policy is no version that is known, or the machine's size is no number of bytes.
+        BadValue: it is no recording, no shape of that name is shipped, the policy is no version that is known, or the machine's size is no number of bytes.
         UnreadableInput: the shape's file cannot be read.
         NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
     """
+    recording = recording_of(recording)
     rules = None if policy is None else Known(policy if isinstance(policy, Policy) else Policy.of_server(policy), "known", "given")
     return fold(recording, shape=_shape(recording, shape), policy=rules, machine_bytes=None if machine is None else parse_bytes(machine))
+
+
+def recording_of(given: Recording | str | Path) -> Recording:
+    """Return a recording, or the one at a path, where a log or a table may be too.
+
+    Raises:
+        BadValue: it is neither.
+        UnreadableInput: it cannot be read.
+    """
+    if isinstance(given, Recording):
+        return given
+    if isinstance(given, str | Path) and is_importable(Path(given).expanduser()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        from kvlab.importers import import_file
+
+        return import_file(given).recording
+    return load(given)
+
+
+def is_importable(path: Path) -> bool:
+    """Return whether what is at a path can only be read by importing it: it is there, and neither a folder nor an archive."""
+    return path.exists() and not path.is_dir() and path.suffix != ".zip" and not (path.is_file() and zipfile.is_zipfile(path))
 
 
 def _shape(recording: Recording, given: Shape | str | Path | Mapping[str, Any] | None) -> Known[Shape | None] | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kvlab.units import binary
+from kvlab.visible_text import visible
 
 Confidence = Literal["high", "medium", "low"]
 
@@ -79,7 +80,7 @@ class Finding:
         width = max((len(name) for name in self.numbers), default=0)
         numbers = [f"    {name:<{width}}  {number_words(name, value)}" for name, value in self.numbers.items()] if figures else []
         head = f"{self.question}: {self.verdict} (confidence {self.confidence})"
-        return "\n".join([head, f"  {self.summary}", *numbers, f"  refuted by: {self.refuted_by}"])
+        return visible("\n".join([head, f"  {self.summary}", *numbers, f"  refuted by: {self.refuted_by}"]))
 
     def __str__(self) -> str:
         return self.text()

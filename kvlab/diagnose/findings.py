@@ -9,6 +9,7 @@ from typing import Any
 from kvlab.diagnose.finding import Finding
 from kvlab.display import Rich
 from kvlab.errors import BadValue
+from kvlab.visible_text import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Findings(Rich):
         lines = ["not answered by this recording (not_enough_data):", *(f"  {one.question}: {one.summary}" for one in still_open)]
         warnings = ["\n".join(f"warning: {words}" for words in self.warnings)] if self.warnings else []
         parts = [*warnings, *(finding.text(figures=figures) for finding in answered)]
-        return "\n\n".join([*parts, *(["\n".join(lines)] if still_open else [])])
+        return visible("\n\n".join([*parts, *(["\n".join(lines)] if still_open else [])]))
 
     def __str__(self) -> str:
         return self.text()

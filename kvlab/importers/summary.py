@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kvlab.events import UNDERSTOOD
+from kvlab.visible_text import visible
 
 READ, KNOWN, NOT = UNDERSTOOD
 
@@ -80,7 +81,7 @@ class Summary:
             for kind in sorted(self.kinds.values(), key=lambda kind: -kind.count)
             if kind.understood == NOT and kind.count
         ]
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+        return visible("\n".join([*lines, *(f"  {note}" for note in self.notes)]))
 
 
 def _begin(line: bytes | str) -> str:

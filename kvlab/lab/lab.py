@@ -13,6 +13,7 @@ from kvlab.policy import Policy
 from kvlab.recording.policy_words import policy_words
 from kvlab.runner.runner import Runner
 from kvlab.units import KIB, binary
+from kvlab.visible_text import visible
 from kvlab.workloads import Request
 from kvlab.workloads.in_vocabulary import in_vocabulary
 from kvlab.workloads.streams import FIRST_STREAM
@@ -33,7 +34,7 @@ class Lab(Source):
             cache = self._runner.cache
             nodes = f"{cache.trie.nodes:,} node{'' if cache.trie.nodes == 1 else 's'}"
             lines.append(f"  its cache: {nodes}, {binary(cache.counted)} counted, live buffers at token {cache.offset:,}")
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def _collect(self) -> None:
         # Arrays of dead objects would be taken for someone else's until they are collected; a collection takes as long as a token.

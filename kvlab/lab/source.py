@@ -6,7 +6,9 @@ Invariants: `run` begins with an empty cache, `step` goes on with the one that i
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from tqdm.auto import tqdm
@@ -51,6 +53,7 @@ class Source:
         self._runner: Runner | None = None
         self._conversations, self._marks = Conversations(), Marks()
         self._open: Generator[Event, None, None] | None = None
+        self._running = threading.RLock()
 
     @property
     def name(self) -> str:
@@ -113,7 +116,7 @@ class Source:
             each: Called with every event as it happens.
 
         Raises:
-            KvlabError: the workload, the policy or the place cannot be used.
+            KvlabError: the workload, the policy or the place cannot be used, or another thread runs something here.
         """
         work = _workload(workload)
         chosen = self._default.amended(work.policy) if policy is None else _policy(policy)
@@ -131,7 +134,7 @@ class Source:
             checked=check,
             left_out=() if detailed else tuple(LEFT_OUT),
         )
-        with Recorder(manifest, out=out, store_text=store_text) as recorder:
+        with self._alone(), Recorder(manifest, out=out, store_text=store_text) as recorder:
             runner = self._fresh(chosen, Checker() if check else None, call_sites=call_sites)
             runner.detailed = detailed
             predict = self._prediction(chosen, check=check)
@@ -158,15 +161,24 @@ class Source:
         the live buffers.
         """
         asked = _asked(request)
-        self._end_open_step()
-        yield from self._stepped(self._ready(self.policy if policy is None else _policy(policy)), asked, _no_prediction)
+        with self._alone():
+            self._end_open_step()
+            events = self._stepped(self._ready(self.policy if policy is None else _policy(policy)), asked, _no_prediction)
+        with closing(events):
+            while True:
+                with self._alone():
+                    event = next(events, None)
+                if event is None:
+                    return
+                yield event
 
     def idle(self) -> list[Event]:
         """Let an idle time pass between two requests: under `evict_at` with idle, what is over the budget goes. Return the events."""
-        self._end_open_step()
-        runner = self._ready(self.policy)
-        runner.idle()
-        return list(runner.log.drain())
+        with self._alone():
+            self._end_open_step()
+            runner = self._ready(self.policy)
+            runner.idle()
+            return list(runner.log.drain())
 
     def encode(self, request: Request) -> Sequence[int]:
         """Return the token ids of a request's own part, as the model's tokenizer or the twin's rule makes them."""
@@ -186,7 +198,25 @@ class Source:
         if self._runner is not None:
             self._runner.cancel()
 
-    def _stepped(self, runner: Runner, request: Request, predict: Prediction) -> Iterator[Event]:
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Hold the model and its cache, which two threads cannot share.
+
+        Raises:
+            NotAvailable: another thread has them.
+        """
+        if not self._running.acquire(blocking=False):
+            raise NotAvailable(
+                what=f"{self.name} is running a request in another thread",
+                why="its cache and its live buffers serve one request at a time",
+                hint="wait until that run has ended, or open it again for the other thread",
+            )
+        try:
+            yield
+        finally:
+            self._running.release()
+
+    def _stepped(self, runner: Runner, request: Request, predict: Prediction) -> Generator[Event]:
         self._end_open_step()
         if request.action:
             self._act(runner, request.action)

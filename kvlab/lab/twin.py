@@ -17,6 +17,7 @@ from kvlab.policy import Policy
 from kvlab.recording import left_out
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
+from kvlab.visible_text import visible
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.cases import ACTIONS
 
@@ -50,7 +51,7 @@ class Twin(Source, Rich):
         super().__init__(self._spans, policy or Policy())
 
     def __repr__(self) -> str:
-        return f"Twin({self.name})"
+        return visible(f"Twin({self.name})")
 
     @cached_property
     def outlook(self) -> Outlook:

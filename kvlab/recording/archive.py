@@ -132,9 +132,16 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
     Raises:
         UnreadableInput: they unpack to far more than they are stored in.
     """
-    there = {number: name for name in sorted(files.names()) if (number := part_number(name)) is not None}
+    there: dict[int, str] = {}
     tables: list[pl.DataFrame] = []
     damaged: list[str] = []
+    for name in sorted(files.names()):
+        number = part_number(name)
+        if number is None or number in there:
+            # a damaged archive may call a part otherwise
+            damaged += [name] if number is not None or _may_be_part(name) else []
+        else:
+            there[number] = name
     room = Size(max(VALUES_AT_WILL, VALUES_A_BYTE * files.packed), max(AT_WILL, MOST_RATIO * files.packed))
     before = -1
     for number, name in sorted(there.items()):
@@ -155,6 +162,11 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
     if not damaged and manifest.events is not None and events.height < manifest.events:
         damaged.append(missing_name(len(tables)))
     return Found(events, tuple(damaged))
+
+
+def _may_be_part(name: str) -> bool:
+    last = name.rpartition("/")[2]
+    return not last.startswith(".") and ("part-" in last or last.endswith(".parquet"))
 
 
 def _less(room: Size, data: bytes, name: str) -> Size:

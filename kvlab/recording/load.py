@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from kvlab.errors import UnreadableInput
+from kvlab.errors import BadValue, UnreadableInput, shown
 from kvlab.recording.archive import Files, FolderFiles, ZipFiles, read_parts
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.place import MANIFEST, building_name, left_aside
@@ -20,8 +20,13 @@ def load(path: str | Path, *, strict: bool = True) -> Recording:
     read without them; they are named in `damaged`.
 
     Raises:
+        BadValue: it is no path.
         UnreadableInput: there is no recording, its schema version is not read, or (when strict) a part is damaged.
     """
+    if not isinstance(path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]  (a notebook does not check types)
+        raise BadValue(
+            what=f"{shown(path)} is no path", why="a recording is read from a folder or an archive", hint="write for example kvlab.load('run.kvrec')"
+        )
     place = Path(path).expanduser().absolute()
     files = _files(place)
     text = files.read(MANIFEST)

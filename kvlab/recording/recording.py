@@ -33,6 +33,7 @@ from kvlab.recording.troubles import trouble_words
 from kvlab.shape import Shape
 from kvlab.temporary import TemporaryFolder
 from kvlab.units import binary
+from kvlab.visible_text import visible
 
 _AT_THE_END = ("counted", "live", "weights", "active")
 
@@ -219,7 +220,7 @@ class Recording(Rich):
             lines.append(f"  warning: damaged, events are missing: {', '.join(self.damaged)}")
         elif not self.complete:
             lines.append("  warning: the run was cut short; this is what it had written")
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process cannot share the temporary folder; the events travel with the object.

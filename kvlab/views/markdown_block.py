@@ -21,6 +21,7 @@ from kvlab.units import binary
 from kvlab.views.finding_cards import known_figures
 from kvlab.views.private_words import recorded_words
 from kvlab.views.text_table import many
+from kvlab.visible_text import visible
 
 ROWS = 12
 """Rows of requests at most: the first and the last ones."""
@@ -38,16 +39,16 @@ def markdown_block(recording: Recording, findings: Findings, checklist: Checklis
     head = findings.about("budget_or_leak") if any(one.question == "budget_or_leak" for one in findings) else findings.findings[0]
     parts = [
         f"### {_plain(model_of(recording))}: {head.verdict} (confidence {head.confidence})",
-        recorded_words(head.summary),
+        _sentence(head.summary),
         _versions(recording),
-        *(f"> {recorded_words(words)}" for words in findings.warnings),
+        *(f"> {_sentence(words)}" for words in findings.warnings),
         *(_finding(finding) for finding in answered),
         _open(still_open),
         _requests(recording),
         _checklist(checklist),
         LAST_LINE,
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return visible("\n\n".join(part for part in parts if part) + "\n")
 
 
 def _versions(recording: Recording) -> str:
@@ -73,11 +74,11 @@ def _finding(finding: Finding) -> str:
     known = known_figures(finding)
     figures = f"\n\n<details><summary>{many(len(known), 'figure')}</summary>\n\n{_table(('figure', 'value'), known)}\n\n</details>" if known else ""
     refuted = f" Refuted by: {finding.refuted_by}." if finding.refuted_by else ""
-    return f"**{finding.question}: {finding.verdict}** (confidence {finding.confidence}). {recorded_words(finding.summary)}{refuted}{figures}"
+    return f"**{finding.question}: {finding.verdict}** (confidence {finding.confidence}). {_sentence(finding.summary)}{refuted}{figures}"
 
 
 def _open(findings: Sequence[Finding]) -> str:
-    lines = [f"- {finding.question}: {recorded_words(finding.summary)}" for finding in findings]
+    lines = [f"- {finding.question}: {_sentence(finding.summary)}" for finding in findings]
     return "\n".join(["Not answered by this recording:", "", *lines]) if lines else ""
 
 
@@ -116,7 +117,11 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
+def _sentence(words: str) -> str:
+    """Return recorded words as one line: a second one could be a heading."""
+    return recorded_words(" ".join(words.split()))
+
+
 def _plain(words: str) -> str:
     """Return recorded words as one line that Markdown leaves as it is."""
-    safe = recorded_words(" ".join(words.split()))
-    return safe.replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
+    return _sentence(words).replace("|", "\\|").replace("<", "&lt;").replace("`", "'")

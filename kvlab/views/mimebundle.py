@@ -28,6 +28,7 @@ from kvlab.views.outside_chart import outside_chart
 from kvlab.views.outside_text import outside_text
 from kvlab.views.shape_card import shape_card, shape_card_html
 from kvlab.views.trie_outline import moment_chart, outline_text
+from kvlab.visible_text import visible
 
 Form = tuple[Callable[[], str], Callable[[], alt.TopLevelMixin] | None, Callable[[], dict[str, Any]] | None]
 """An object's text, its still chart and its widget (None: the object has no such form)."""
@@ -37,7 +38,7 @@ def mimebundle(obj: Any) -> dict[str, Any]:
     """Return {mime type: data} of a Recording, a Moment, Findings, a Twin or a Comparison; of anything else its `repr`."""
     text, still, moving = _form(obj)
     failed: list[str] = []
-    bundle: dict[str, Any] = {"text/plain": _attempt(text, failed) or repr(obj)}
+    bundle: dict[str, Any] = {"text/plain": visible(_attempt(text, failed) or repr(obj))}
     if still is not None and (image := _attempt(lambda: static.png(still()), failed)):
         bundle["image/png"] = image
     for kind, make in _PAGES:

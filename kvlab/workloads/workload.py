@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvlab.shape import Shape
+from kvlab.visible_text import visible
 from kvlab.workloads.request import Request
 
 SHOWN = 8
@@ -52,7 +53,7 @@ class Workload:
         head = f"Workload {self.name}: {count:,} request{'' if count == 1 else 's'}{f', asks {self.question}' if self.question else ''}"
         policy = [f"  policy: {', '.join(f'{name}={value}' for name, value in self.policy.items())}"] if self.policy else []
         rows = [f"  {place + 1:>3}  {self.requests[place].size_words}" for place in range(min(count, SHOWN))]
-        return "\n".join([head, *policy, *rows, *([f"  … and {count - SHOWN:,} more"] if count > SHOWN else [])])
+        return visible("\n".join([head, *policy, *rows, *([f"  … and {count - SHOWN:,} more"] if count > SHOWN else [])]))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: FBT001  # IPython's own signature
         del cycle

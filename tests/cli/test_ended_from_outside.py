@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 
 import kvlab
 from kvlab import temporary
-from kvlab.cli import main
+from kvlab.cli import main, signals
 from kvlab.lab.twin import Twin
 from tests.cli.conftest import Kvlab
 
@@ -33,6 +33,15 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.setattr(Twin, "run", lambda *_, **__: something())
 
     return does
+
+
+@pytest.fixture(autouse=True)
+def usual_handlers() -> Generator[None]:
+    """Answer signals as a program in the foreground does; one in the background ignores Ctrl-C."""
+    before = {number: signal.signal(number, usual) for number, usual in signals.USUAL.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def send(number: int) -> None:

@@ -15,6 +15,7 @@ from kvlab.diagnose.findings import Findings
 from kvlab.display import Rich
 from kvlab.errors import BadValue
 from kvlab.recording import Recording
+from kvlab.visible_text import visible
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -56,7 +57,7 @@ class Checklist(Rich):
         lines = [f"[{'x' if words else ' '}] {item.asks}{f': {words}' if words else ''}" for item, words in self]
         filled = [f"    {item.fill}" if not words else "" for item, words in self]
         both = [line for pair in zip(lines, filled, strict=True) for line in pair if line]
-        return "\n".join([*both, *self.not_taken, f"decision: {DECISIONS[self.decision]} ({self.reason})"])
+        return visible("\n".join([*both, *self.not_taken, f"decision: {DECISIONS[self.decision]} ({self.reason})"]))
 
     def __repr__(self) -> str:
         return self.text()

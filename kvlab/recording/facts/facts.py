@@ -29,6 +29,7 @@ from kvlab.recording.readings import PREDICTED
 from kvlab.recording.recording import Recording
 from kvlab.shape import WHOLE_STATE, Shape
 from kvlab.units import binary
+from kvlab.visible_text import visible
 
 OWN = ("lab", "twin")
 """Sources whose cache is looked into and that record each request's reason. All others are seen from outside: reasons are derived, evictions do not show."""
@@ -333,7 +334,7 @@ class Facts(Rich):
         ]
         if self.parts.bytes:
             lines.append(f"  at the end  {', '.join(f'{name} {binary(value)}' for name, value in self.parts.bytes.items())}")
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def __repr__(self) -> str:
         return self.text()

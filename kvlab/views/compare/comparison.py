@@ -19,6 +19,7 @@ from kvlab.views import text_table
 from kvlab.views.compare.aligned import AlignedRow, aligned_rows, aligned_text
 from kvlab.views.compare.prefixes import Prefixes
 from kvlab.views.tables import largest
+from kvlab.visible_text import visible
 
 OWNERS = ("counted", "snapshots", "live", "unattributed", "pool", "active")
 """Whose bytes are compared, at each request's end."""
@@ -128,7 +129,7 @@ class Comparison(Rich):
         }
 
     def __repr__(self) -> str:
-        return self.text()
+        return visible(self.text())
 
 
 def compare(a: Recording, b: Recording) -> Comparison:
