@@ -48,7 +48,6 @@ def test_a_step_that_rests_keeps_no_other_thread_away() -> None:
     thread.start()
     thread.join()
     assert found == [2]
-    stepping.close()
 
 
 def test_a_lab_runs_in_another_thread_than_it_was_opened_in() -> None:
