@@ -44,7 +44,7 @@ def sample(seed: int, *, leaking: bool) -> Sample:
     """Return one series."""
     rng = random.Random(seed)
     chosen = server(rng.randrange(len(MODELS) * len(USES)))
-    leak = float(np.exp(rng.uniform(*np.log(LEAKS)))) if leaking else 0.0
+    leak = leak_of(rng) if leaking else 0.0
     restart = rng.choice([None, None, None, 15, 40])
     first = BEFORE if restart is None and rng.random() < 0.3 else 0
     lengths = [WINDOW] if restart is None else [restart, WINDOW - restart]
@@ -54,12 +54,17 @@ def sample(seed: int, *, leaking: bool) -> Sample:
         places = slice(first, first + length)
         held = chosen.holds[places] + leak * np.arange(1, length + 1)
         told = chosen.told[places]
-        parts.append(Series(np.arange(1.0, length + 1), told, _read(held, rng, step, noise, late), step, "size"))
+        parts.append(Series(np.arange(1.0, length + 1), told, read_of(held, rng, step, noise, late), step, "size"))
     return Sample(chosen, tuple(parts), leak)
 
 
-def _read(held: Values, rng: random.Random, step: int, noise: float, late: float) -> Values:
-    """Return what is read of `held`, with the faults of reading."""
+def leak_of(rng: random.Random) -> float:
+    """Return the bytes per request of a leak."""
+    return float(np.exp(rng.uniform(*np.log(LEAKS))))
+
+
+def read_of(held: Values, rng: random.Random, step: int, noise: float, late: float) -> Values:
+    """Return what is read of `held`: with noise, a pool after the load, a share of the figures one request late, printed in steps."""
     shown = held + np.array([abs(rng.gauss(0, noise)) for _ in held])
     before = held[0] + (LOAD_POOL if rng.random() < 0.3 else 0)
     delayed = np.concatenate([[before], shown[:-1]])
