@@ -7,8 +7,8 @@ The first of these that can answer does:
    those of the twin of the same requests; without one, what snapshots pin or no owner names.
 2. `heap_growth`: a process grows while the server's list of its model does not (paired_growth.py).
 3. The model's bytes compared with a simulation of the same requests (explained.py), under the known rules, else under every release's. `leak`: the slope of
-   unexplained bytes is more than its error, or its whole interval is above `LARGE`. What the simulation says, when they leave no
-   room for a leak of `LEAST_LEAK`, or only for one that coarse prints hide.
+   unexplained bytes is more than its error, or its whole interval is above `LARGE`; of a process's bytes, this in either half, too. What the simulation
+   says, when they leave no room for a leak of `LEAST_LEAK`, or only for one that coarse prints hide.
 4. What the cache counts, read alone; a prompt cache of entries under its own limit.
 5. Figures alone: `budget` when they stop about a budget above where they began, `no_growth` when they stop elsewhere or never began, `budget_filling` when
    what has grown fits a budget, `leak` when they go on past it under known rules that let nothing pass it, or cost more per new token than any keys and values.
@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 
 from kvlab.diagnose import budget_words as words
-from kvlab.diagnose.explained import Explained, explained
+from kvlab.diagnose.explained import Explained, explained, least_of_halves
 from kvlab.diagnose.facts import RELEASES
 from kvlab.diagnose.filling import Filling, filling
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
@@ -42,6 +42,7 @@ from kvlab.lab.outlook import requests_until_full
 from kvlab.lab.twin import lawful
 from kvlab.policy import Policy
 from kvlab.recording.facts import Counts, Facts, Owners, Series, Values
+from kvlab.recording.facts.figures import OF_PROCESS
 from kvlab.shape import Shape
 from kvlab.units import GB, MIB
 
@@ -289,7 +290,8 @@ def _compared(series: Series, shape: Shape, policy: Policy) -> Finding:
     at = {"request": series.request, "observed": series.observed, "predicted": found.predicted}
     evidence = Evidence("observed", tuple({name: round(float(values[place])) for name, values in at.items()} for place in places))
     numbers = _series_numbers(series, found)
-    if (found.at_least > 0 and found.slope.value > LEAST_SIMULATED) or found.slope.low - found.hidden > LARGE:
+    leaks = (found.at_least > 0 and found.slope.value > LEAST_SIMULATED) or found.slope.low - found.hidden > LARGE
+    if leaks and (series.gauge not in OF_PROCESS or least_of_halves(series.request, series.observed, series.step, predicted) > LARGE):
         return _finding("leak", words.of_leak(series, found), numbers, "high" if len(series) >= 15 else "medium", evidence, words.LONGER)
     coarse = series.step >= COARSE
     if found.at_most > LEAST_LEAK and not (coarse and _only_steps_hide(series, found)):

@@ -12,7 +12,7 @@ from kvlab.diagnose.plateau import LEVEL
 from kvlab.diagnose.rounding import growth_words
 from kvlab.policy import Policy
 from kvlab.recording.facts import Facts, Series, Values
-from kvlab.recording.facts.figures import as_printed
+from kvlab.recording.facts.figures import OF_PROCESS, as_printed
 from kvlab.shape import Shape
 from kvlab.units import binary
 
@@ -125,10 +125,11 @@ def as_simulated(series: Series, found: Explained, of_rules: Finding, *, coarse:
 
 
 def undecided(series: Series, found: Explained) -> Finding:
-    """Return the answer when growth and noise cannot be told apart."""
+    """Return the answer when growth and noise cannot be told apart, or a process's leak and its heap."""
+    cause = "a leak and the process's own heap" if series.gauge in OF_PROCESS and found.at_least > 0 else "growth and noise"
     lacks = (
         f"Unexplained bytes change by {binary(round(found.slope.value))} per request, between {binary(round(found.slope.low))} and "
-        f"{binary(round(found.slope.high))}: growth and noise cannot be told apart after {len(series)} requests."
+        f"{binary(round(found.slope.high))}: {cause} cannot be told apart after {len(series)} requests."
     )
     return not_enough_data(QUESTION, lacks, "Record more requests, in bytes (/api/ps).", ("longer",))
 

@@ -25,7 +25,7 @@ LATE = (0, 1)
 
 CLOSE = 5_000_000
 """Bytes by which two spreads may differ and still be as good, with a quarter of the print's step.
-Of such alternatives one that leaves no slope counts, else of those with the narrowest intervals the one that leaves the least."""
+Of such alternatives one that leaves no growth counts, else of those with the narrowest intervals the one that leaves the least."""
 
 NARROW = 1.5
 """How many times as wide as the narrowest interval one may be and still be as good."""
@@ -95,12 +95,29 @@ def explained(request: Values, observed: Values, step: int, predicted: Values, g
     tries = [_explained(request, observed, step, way, late, level) for way, late in ways]
     least = min(one.spread for one in tries)
     close = [one for one in tries if one.spread <= 1.5 * least + CLOSE + step / 4]
-    kind = [one for one in close if abs(one.slope.value) <= one.half_width + SLIGHT]
+    kind = [one for one in close if one.slope.value <= one.half_width + SLIGHT]
     narrowest = min(one.half_width for one in close)
     # of intervals that are nearly as narrow none is surer than another: the kindest of them counts
     narrow = kind or [one for one in close if one.half_width <= NARROW * narrowest]
     kept = min(narrow, key=lambda one: (one.predicted is not predicted if kind else False, abs(one.slope.value)))
     return replace(kept, began_full=kept.predicted is not predicted, alternatives=len(ways))
+
+
+def least_of_halves(request: Values, observed: Values, step: int, predicted: Values) -> float:
+    """Return the slope in bytes per request that is proven in that half of the requests in which a process grew least beyond what its cache held.
+
+    An arena heap keeps what is freed and takes one more arena when a request finds no free slot of its size. Such steps add up, so they are no
+    independent errors about a line, and they become rare as the sizes come again; a leak takes its bytes in either half. They also spoil the fit by which
+    another room would be found, so all of the predicted growth is the cache's, kept from its largest on. Arguments are those of `explained`.
+    """
+    beyond = observed - np.maximum.accumulate(predicted)
+    halves = np.array_split(np.arange(WARM_UP, len(request)), 2)
+    return min(theil_sen(request[half], beyond[half]).low - _hidden(step, len(half)) for half in halves)
+
+
+def _hidden(step: int, count: int) -> float:
+    """Return the slope that a print's steps hide at most in a series of `count` figures."""
+    return (step if step > 1 else 0) / max(1, count - 1)
 
 
 def _ways(predicted: Values, grown_when_full: Values) -> list[Values]:
@@ -120,7 +137,7 @@ def _explained(request: Values, observed: Values, step: int, predicted: Values, 
     return Explained(
         predicted=predicted,
         slope=slope,
-        hidden=(step if step > 1 else 0) / max(1, count - 1),
+        hidden=_hidden(step, count),
         late=late,
         spread=float(np.quantile(np.abs(off - np.median(off)), 0.75)),
     )

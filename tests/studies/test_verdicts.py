@@ -1,8 +1,9 @@
-"""Verdicts on the twin's seeded series: none without a leak is called one, no large leak is missed, few are left open; a block server's are counted."""
+"""Verdicts on seeded series of the twin and of a block server: none without a leak is called one, no large leak is missed, few are left open."""
 
 from __future__ import annotations
 
 import ast
+import math
 import random
 import sys
 from pathlib import Path
@@ -14,25 +15,22 @@ from kvlab.errors import BadValue
 from kvlab.studies.verdicts import as_text, block_cache, block_server, measure
 from kvlab.studies.verdicts.block_cache import BLOCK, ArenaHeap, BlockCache
 from kvlab.studies.verdicts.block_server import REQUESTS, served
-from kvlab.studies.verdicts.confusion import BLOCKS, MAKERS, MOST_OPEN, OPEN, PLAIN, Confusion, Judgement
+from kvlab.studies.verdicts.confusion import BLOCKS, MAKERS, OPEN, PLAIN, PROCESS, Confusion, Judgement
 from kvlab.studies.verdicts.series import LEAKS, sample
 from kvlab.units import GIB, KIB, MIB
 
-ROUNDS = 40
+ROUNDS = 3
+"""Series of each kind; the shares of more are the whole bench's."""
 
 
-def test_no_verdict_is_wrong_and_few_are_left_open() -> None:
+def test_no_verdict_is_wrong() -> None:
     seen = measure(rounds=ROUNDS)
     table = seen.table()
     for made_by in MAKERS:
-        count = ROUNDS if made_by == "twin" else ROUNDS // BLOCKS
+        count = ROUNDS if made_by == "twin" else math.ceil(ROUNDS / BLOCKS)
         assert sum(number for (by, truth, _), number in table.items() if by == made_by and truth == "no leak") == count
         assert sum(number for (by, truth, _), number in table.items() if by == made_by and truth != "no leak") == count
-    twin = {(truth, verdict) for by, truth, verdict in table if by == "twin"}
-    assert ("no leak", "leak") not in twin
-    assert {verdict for truth, verdict in twin if truth != "no leak"} <= {"leak", OPEN}
-    assert seen.share("twin", OPEN) <= MOST_OPEN
-    assert seen.passed
+        assert seen.wrong(made_by) == 0
 
 
 @pytest.mark.full
@@ -50,20 +48,25 @@ def test_what_a_verdict_may_be_follows_from_the_leak_alone() -> None:
     assert not _judged(PLAIN / 2, "budget").is_right
 
 
-def test_the_bench_passes_by_the_series_of_the_twin_and_prints_the_shares_of_all() -> None:
+def test_the_bench_passes_without_a_wrong_verdict_and_with_few_left_open() -> None:
     right = [_judged(0, "budget")] * 19
     at_most = Confusion((*right, _judged(0, OPEN)))
     assert at_most.passed
-    assert not Confusion((*right, _judged(0, OPEN), _judged(0, OPEN))).passed
-    assert not Confusion((*right, _judged(0, "leak"))).passed
-    blocks = [_judged(0, verdict, "blocks, size") for verdict in ("leak", OPEN, OPEN, "budget")]
-    both = Confusion((*at_most.judgements, *blocks))
-    assert both.passed
-    makers = {row["made_by"]: row for row in both.to_dict()["makers"]}
-    assert makers["twin"] == {"made_by": "twin", "wrong": 0, "open_share": 0.05, "false_leak_share": 0}
+    assert not Confusion((*at_most.judgements, _judged(0, OPEN))).passed
+    for made_by in MAKERS:
+        assert not Confusion((*at_most.judgements, _judged(0, "leak", made_by))).passed
+        assert not Confusion((*at_most.judgements, _judged(PLAIN, OPEN, made_by))).passed
+        # a process's bytes alone do not tell a heap from a small leak
+        assert Confusion((*at_most.judgements, *[_judged(0, OPEN, made_by)] * 2)).passed == (made_by == PROCESS)
+
+
+def test_the_shares_of_each_maker_are_printed() -> None:
+    seen = Confusion((_judged(0, "budget"), *(_judged(0, verdict, "blocks, size") for verdict in ("leak", OPEN, OPEN, "budget"))))
+    makers = {row["made_by"]: row for row in seen.to_dict()["makers"]}
+    assert makers["twin"] == {"made_by": "twin", "wrong": 0, "open_share": 0, "false_leak_share": 0}
     assert makers["blocks, size"] == {"made_by": "blocks, size", "wrong": 1, "open_share": 0.5, "false_leak_share": 0.25}
-    printed = [line.split() for line in as_text(both).splitlines()]
-    assert ["twin", "0", "0.0%", "5.0%"] in printed
+    printed = [line.split() for line in as_text(seen).splitlines()]
+    assert ["twin", "0", "0.0%", "0.0%"] in printed
     assert ["blocks,", "size", "1", "25.0%", "50.0%"] in printed
 
 
@@ -80,7 +83,7 @@ def test_the_block_server_shares_no_code(module: object) -> None:
 
 
 def test_blocks_are_found_by_all_tokens_before_them_and_the_least_recent_go() -> None:
-    cache = BlockCache(ArenaHeap(), 1000, 4 * 1000)
+    cache = BlockCache(ArenaHeap(MIB), 1000, 4 * 1000)
     first, other = tuple(range(2 * BLOCK + 3)), tuple(range(100, 100 + 2 * BLOCK))
     assert cache.serve(first, ()) == 0
     assert cache.serve(first, ()) == 2 * BLOCK
@@ -93,7 +96,7 @@ def test_blocks_are_found_by_all_tokens_before_them_and_the_least_recent_go() ->
 
 
 def test_a_heap_never_shrinks_and_its_slots_are_for_their_own_class() -> None:
-    heap = ArenaHeap()
+    heap = ArenaHeap(MIB)
     slot = heap.allocate(10 * MIB)
     taken = heap.taken
     heap.free(slot)
@@ -105,7 +108,7 @@ def test_a_heap_never_shrinks_and_its_slots_are_for_their_own_class() -> None:
 
 def test_a_block_server_is_seeded_and_begins_anew_at_a_restart() -> None:
     def figures(seed: int, leak: int = 0) -> tuple[list[tuple[int, int]], int | None]:
-        one = served(random.Random(seed), weights=GIB, token_bytes=128 * KIB, budget=GIB, leak=leak)
+        one = served(random.Random(seed), weights=GIB, token_bytes=128 * KIB, budget=GIB, arena=MIB, leak=leak)
         return [(row.counted, row.taken) for row in one.rows], one.restarted
 
     seeds = range(12)

@@ -1,4 +1,4 @@
-"""How often the verdict on figures seen from outside is right: seeded lawful and leaking series, judged as a user's would be."""
+"""How often the verdict on figures seen from outside is right: seeded series without and with a leak, judged as a user's would be."""
 
 from __future__ import annotations
 

@@ -13,29 +13,29 @@ from collections.abc import Sequence
 BLOCK = 16
 """Tokens of a block."""
 
-ARENA = 4 * 2**20
-"""Bytes by which the heap takes from the system, the size of one slot when that is larger."""
-
 CLASSES = 8
 """Size classes in each doubling."""
 
 
 class ArenaHeap:
-    """Slots of size classes in arenas that grow and never shrink: what is freed is used again by its own class only.
+    """Slots of size classes in arenas that are never given back: what is freed is used again by its own class only.
+
+    Args:
+        arena: Bytes by which it takes from the system; a slot that is larger has an arena of its own.
 
     Attributes:
         taken: Bytes taken from the system.
     """
 
-    def __init__(self) -> None:
-        self.taken = 0
+    def __init__(self, arena: int) -> None:
+        self.taken, self._arena = 0, arena
         self._free: dict[int, int] = {}
 
     def allocate(self, size: int) -> int:
         """Take a slot of at least `size` bytes and return its size, by which it is freed."""
         slot = _class_of(size)
         if not self._free.get(slot):
-            slots = max(1, ARENA // slot)
+            slots = max(1, self._arena // slot)
             self._free[slot] = slots
             self.taken += slots * slot
         self._free[slot] -= 1

@@ -17,12 +17,14 @@ from kvlab.recording import Recording
 from kvlab.recording.manifest import Manifest
 from kvlab.studies.verdicts.block_server import Served, served
 from kvlab.studies.verdicts.series import NOISE, STEPS, leak_of, read_of
-from kvlab.units import GIB
+from kvlab.units import GIB, MIB
 
 MODELS = ("llama3.1-8b", "llama3.2-3b", "qwen3-4b", "qwen3-8b", "qwen3-30b-a3b")
 """Shapes that keep keys and values only, as blocks of tokens do."""
 
 BUDGETS = (2 * GIB, 4 * GIB, 8 * GIB)
+ARENAS = (4 * MIB, 64 * MIB)
+"""Arenas of heaps: small as mimalloc's segments, and as large as glibc's; the seeds have them in turn."""
 
 
 def blocks(seed: int, *, leaking: bool, gauge: str = "size") -> tuple[float, Finding]:
@@ -30,7 +32,8 @@ def blocks(seed: int, *, leaking: bool, gauge: str = "size") -> tuple[float, Fin
     rng = random.Random(seed)
     shape, policy = read_shape(rng.choice(MODELS)), Policy(budget_bytes=rng.choice(BUDGETS))
     leak = leak_of(rng) if leaking else 0.0
-    one = served(rng, weights=shape.weights_bytes, token_bytes=shape.bytes_per_token, budget=policy.budget_bytes, leak=round(leak))
+    arena = ARENAS[seed // 2 % len(ARENAS)]
+    one = served(rng, weights=shape.weights_bytes, token_bytes=shape.bytes_per_token, budget=policy.budget_bytes, arena=arena, leak=round(leak))
     manifest = dataclasses.replace(Manifest.now(model=shape.name, source="table", policy=policy), shape=shape.to_dict())
     return leak, budget_or_leak(facts(Recording.of(manifest, _events(one, gauge, rng))))
 

@@ -38,7 +38,7 @@ class Served:
     restarted: int | None
 
 
-def served(rng: random.Random, *, weights: int, token_bytes: int, budget: int, leak: int) -> Served:
+def served(rng: random.Random, *, weights: int, token_bytes: int, budget: int, arena: int, leak: int) -> Served:
     """Return `REQUESTS` requests.
 
     Args:
@@ -46,6 +46,7 @@ def served(rng: random.Random, *, weights: int, token_bytes: int, budget: int, l
         weights: Bytes of the model.
         token_bytes: Bytes of a token's keys and values.
         budget: Bytes of all cached blocks.
+        arena: Bytes by which the heap takes from the system.
         leak: Bytes that are never freed again, with each request.
     """
     restarted = rng.randint(REQUESTS // 4, 3 * REQUESTS // 4) if rng.random() < 1 / 3 else None
@@ -56,11 +57,11 @@ def served(rng: random.Random, *, weights: int, token_bytes: int, budget: int, l
 
     system, median, spread = take(rng.choice([0, 200, 3000])), rng.choice([300, 1000, 2500]), rng.uniform(0.5, 1.2)
     turns = rng.choice([0.0, 0.3, 0.8])
-    heap, conversation, leaked = ArenaHeap(), system, 0
+    heap, conversation, leaked = ArenaHeap(arena), system, 0
     cache = BlockCache(heap, token_bytes * BLOCK, budget)
     for number in range(REQUESTS):
         if number == restarted:
-            heap, leaked = ArenaHeap(), 0
+            heap, leaked = ArenaHeap(arena), 0
             cache = BlockCache(heap, token_bytes * BLOCK, budget)
         new = min(LONGEST, max(4, round(rng.lognormvariate(0, spread) * median)))
         goes_on = rng.random() < turns and len(conversation) + new <= LONGEST

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kvlab.diagnose.explained import LATE, ROOMS, explained
+from kvlab.diagnose.explained import LATE, ROOMS, explained, least_of_halves
 from kvlab.recording.facts import Values
 
 SERIES = 80
@@ -63,3 +63,21 @@ def test_a_bend_that_most_requests_do_not_see_is_no_good_fit() -> None:
     found = explained(x, 9e9 + leak * x, 1, predicted, np.zeros(60))
     assert found.began_full
     assert found.at_least == pytest.approx(leak)
+
+
+def heap(rng: np.random.Generator, requests: int, arena: float) -> Values:
+    """Return the bytes of a heap after each request: an arena for every size that had none before, of 40 that are met equally often."""
+    sizes = rng.integers(0, 40, requests)
+    return arena * np.array([len(set(sizes[:end].tolist())) for end in range(1, requests + 1)], dtype=np.float64)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_heap_that_grows_ever_less_is_no_leak_and_a_leak_on_it_is(seed: int) -> None:
+    rng, x = np.random.default_rng(seed), np.arange(1.0, 61)
+    predicted, _ = filled(rng, 60, 4e9)
+    held = predicted + heap(rng, 60, 40e6)
+    # what is over when a cache lets go stays with the process
+    level = predicted - rng.uniform(0, 1e9, 60)
+    assert explained(x, held, 1, predicted, np.zeros(60)).at_least > 0
+    assert least_of_halves(x, held, 1, level) < 20e6
+    assert least_of_halves(x, held + 60e6 * x, 1, predicted) >= 50e6
