@@ -23,6 +23,7 @@ BLOCKS = 5
 
 OPEN = "not_enough_data"
 LEAK = "leak"
+UNEXPLAINED = "unexplained"
 
 MOST_OPEN = 0.05
 """The share of a maker's series without a leak that may stay open where the server's own sizes were read: 60 requests, shape and policy are known."""
@@ -47,7 +48,7 @@ class Judgement:
         """Whether the verdict is one that may be given of this series."""
         said = self.finding.verdict
         if not self.leak:
-            return said != LEAK
+            return said not in (LEAK, UNEXPLAINED)
         return said == LEAK if self.leak >= PLAIN else said in (LEAK, OPEN)
 
 
@@ -79,7 +80,8 @@ class Confusion:
         """Return the table as JSON holds it."""
         rows = [{"made_by": by, "truth": truth, "verdict": verdict, "series": count} for (by, truth, verdict), count in sorted(self.table().items())]
         makers = [{"made_by": by, "wrong": self.wrong(by), "open_share": self.share(by, OPEN), "false_leak_share": self.share(by, LEAK)} for by in MAKERS]
-        return {"bench": "verdicts", "rows": rows, "makers": makers, "passed": self.passed}
+        wrong = sum(map(self.wrong, MAKERS))
+        return {"bench": "verdicts", "rows": rows, "makers": makers, "wrong": wrong, "passed": self.passed}
 
 
 def measure(rounds: int = EACH, seed: int = 0, say: Say = unsaid) -> Confusion:
@@ -105,7 +107,7 @@ def as_text(seen: Confusion) -> str:
     return (
         f"{text_table.columns(('made by', 'truth', 'verdict', 'series'), rows)}\n\n"
         f"{text_table.columns(('made by', 'wrong', 'no leak: leak', f'no leak: {OPEN}'), shares)}\n"
-        f"Limits: 0 wrong; {OPEN} at most {MOST_OPEN:.0%}, but for {PROCESS}"
+        f"{sum(map(seen.wrong, MAKERS))} of {len(seen.judgements)} verdicts are wrong. Limits: 0; {OPEN} at most {MOST_OPEN:.0%}, but for {PROCESS}"
     )
 
 
