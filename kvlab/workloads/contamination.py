@@ -66,13 +66,17 @@ class Task:
         return Request(label=label, prompt=self.prompt, max_new=NEW_TOKENS, ignore_stop=True, marks=(self.word, self.nonce), think_s=0.5)
 
 
-def tasks(lengths: str = "mixed", count: int = TASKS) -> tuple[Task, ...]:
-    """Return `count` tasks with long and short notes in turn (`mixed`), or of exactly one length (`equal`). Past 16, code words come again."""
-    return tuple(_task(place, NOTES[lengths][place % 2]) for place in range(count))
+def tasks(lengths: str | tuple[str, str] = "mixed", count: int = TASKS) -> tuple[Task, ...]:
+    """Return `count` tasks with long and short notes in turn (`mixed`), of exactly one length (`equal`), or with two other notes in turn.
+
+    Past 16, code words come again.
+    """
+    notes = NOTES[lengths] if isinstance(lengths, str) else lengths
+    return tuple(_task(place, notes[place % 2]) for place in range(count))
 
 
-def contamination_requests(count: int = TASKS, rounds: int = ROUNDS, lengths: str = "mixed") -> tuple[Request, ...]:
-    """Return the requests of `count` tasks, `rounds` times."""
+def contamination_requests(count: int = TASKS, rounds: int = ROUNDS, lengths: str | tuple[str, str] = "mixed") -> tuple[Request, ...]:
+    """Return the requests of `count` tasks, `rounds` times; `lengths` as in `tasks`."""
     return tuple(task.request(turn) for turn in range(rounds) for task in tasks(lengths, count))
 
 

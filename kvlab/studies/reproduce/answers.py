@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from kvlab.lab.shapes import read_shape
+from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.studies.faults import contamination
 from kvlab.studies.reproduce.published import Published
 from kvlab.studies.reproduce.result import Aside, Made
-from kvlab.studies.reproduce.run import made
-from kvlab.workloads.contamination import NOTES
+from kvlab.studies.reproduce.run import made, run
+from kvlab.workloads import named
+from kvlab.workloads.contamination import NOTES, contamination_requests
 from kvlab.workloads.experiments import HYBRID_27B
 
 CONTEXTS = (8192, 32768, 65536)
 GEMMA = "gemma3-12b"
+
+OTHER_LENGTHS = ((60, 14, 16), (60, 14, 64), (16, 14, 16), (14, 14, 16))
+"""Tokens of the two notes and of a reply that were tried instead of C1's own: the report gives none."""
 
 RULED_OUT = (
     ("cache number type (q8_0, f16)", "no such choice in this runner", "upstream's MLX runner does not read it; a snapshot holds what the layer holds"),
@@ -37,15 +45,28 @@ def make(published: Published) -> Made:
         _wrong(contamination.on_twin(lengths=lengths, shape=shape)) for lengths, shape in (("mixed", HYBRID_27B), ("equal", HYBRID_27B), ("equal", GEMMA))
     )
     shapes = (_shape("smollm2", mixed, equal), _shape(HYBRID_27B, hybrid, hybrid_equal), _shape(GEMMA, gemma, gemma_equal))
-    title = "calls with wrong positions of 48 under v0.32.5 (of them in rounds 1, 2, 3), by shape"
-    return Made(
-        figures,
-        (Aside(title, ("shape", *NOTES), shapes), Aside("what the report ruled out", ("arm", "here", "why"), RULED_OUT)),
-    )
+    title = "calls with wrong positions of 48 under v0.32.5 (of them in rounds 1, 2, 3)"
+    tried = Aside(f"{title}, by lengths", ("notes of tokens", "replies of tokens", "calls"), tuple(map(_tried, OTHER_LENGTHS)))
+    ruled_out = Aside("what the report ruled out", ("arm", "here", "why"), RULED_OUT)
+    return Made(figures, (Aside(f"{title}, by shape", ("shape", *NOTES), shapes), tried, ruled_out))
+
+
+def _tried(lengths: tuple[int, int, int]) -> tuple[object, ...]:
+    """Return the calls that are wrong with notes and replies of other lengths."""
+    long, short, reply = lengths
+    work = named("C1")
+    sent = contamination_requests(lengths=(" cold" * long, " warm" * short))
+    work = replace(work, requests=tuple(replace(one, max_new=reply) for one in sent))
+    wrong = _wrong(run(read_shape(work.shape_name), work, Policy.ollama(contamination.FAULT_VERSION)))
+    return f"{long} and {short}", reply, _counted(wrong)
 
 
 def _shape(name: str, *arms: list[int]) -> tuple[object, ...]:
-    return name, *(f"{sum(arm)} ({', '.join(map(str, arm))})" for arm in arms)
+    return name, *map(_counted, arms)
+
+
+def _counted(wrong: list[int]) -> str:
+    return f"{sum(wrong)} ({', '.join(map(str, wrong))})"
 
 
 def _wrong(recording: Recording) -> list[int]:

@@ -21,6 +21,12 @@ TOOLS = 18_573
 TOOL_RESULT = 800
 """Tokens of a tool's result in the agent session; the report does not say."""
 
+SAME_QUESTION = (1, 12, 3, 4, 10, 2)
+"""Tokens of #17783's chat: its beginning; its question ("how many days in a week?") with the template around it; what opens an answer; the empty thoughts
+before one that is yet to come; the answer ("There are **7** days in a week."); what ends it. The first four are the 20 of its log; the parts were
+counted by hand.
+"""
+
 AGENT_CALLS = 9
 SHORT_PROMPT = 1_300
 """Tokens of a short prompt of #17924, fitted to its rate: the report does not say."""
@@ -37,6 +43,15 @@ def agent_then_single(singles: int = 15, tool_result: int = TOOL_RESULT) -> Work
 def chat(turns: int) -> Workload:
     """Return the conversation of D4 with another number of turns."""
     return Workload("chat", requests_of("chat", chat_rows(turns)))
+
+
+def same_question(turns: int) -> Workload:
+    """Return #17783's chat: one question again and again, each answer in its prompt from then on, without the empty thoughts that it began with."""
+    fresh = Fresh()
+    begin, question, opener, thoughts, answer, end = (fresh.take(count) for count in SAME_QUESTION)
+    turn = question + opener + answer + end
+    prompts = [begin + turn * number + question + opener + thoughts for number in range(turns)]
+    return Workload("same question", tuple(Request(tokens=prompt, generated=answer + end[:1]) for prompt in prompts))
 
 
 def short_prompts(count: int) -> Workload:

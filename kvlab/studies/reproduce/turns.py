@@ -6,7 +6,7 @@ from kvlab.policy import Policy
 from kvlab.studies.reproduce import scenes
 from kvlab.studies.reproduce.models import hybrid27, sliding31
 from kvlab.studies.reproduce.published import Published
-from kvlab.studies.reproduce.result import Made
+from kvlab.studies.reproduce.result import Aside, Made
 from kvlab.studies.reproduce.run import made, run, sizes
 from kvlab.units import GB, GIB, MIB
 
@@ -37,5 +37,9 @@ def table(published: Published) -> Made:
 def gemma(published: Published) -> Made:
     """#17783: SIZE over the turns of one conversation."""
     del published
-    after = sizes(run(sliding31(), scenes.chat(10), Policy.ollama("0.32.4")))
-    return Made({"size_at_start": sliding31().weights_bytes / GB, "size_at_turn_10": after[9] / GB})
+    chats = {"its own question": scenes.same_question(10), "D4's chat": scenes.chat(10)}
+    after = {name: [size / GB for size in sizes(run(sliding31(), chat, Policy.ollama("0.32.4")))] for name, chat in chats.items()}
+    rows = tuple((name, *(f"{size:.1f}" for size in held)) for name, held in after.items())
+    title = "size after each turn, GB, with questions and answers of other lengths"
+    aside = Aside(title, ("chat", *(str(turn) for turn in range(1, 11))), rows)
+    return Made({"size_at_start": sliding31().weights_bytes / GB, "size_at_turn_10": after["its own question"][9]}, (aside,))

@@ -215,11 +215,12 @@ def test_the_readme_quotes_the_score_as_the_command_prints_it(everything: Reprod
 
 
 FITTED: dict[str, set[str]] = {
+    "C1": {"wrong_8192", "wrong_32768", "wrong_65536", "equal_lengths"},
     "B": {f"peak_{tokens}" for tokens in (1024, 4096, 8192, 16384, 32768)},
     "D4": {"weights", *(f"{arm}_{turn}_reported" for arm in ("before", "after") for turn in (11, 21, 31, 41, 50))},
     "17924": {"rate_16384", "rate_4096", "after_10", "after_20", "after_30", "full_after"},
 }
-"""Rows for which a constant was chosen: two of B's peaks, the weights of D4, the length of #17924's prompts."""
+"""Rows for which a constant was chosen: the lengths of C1's notes, two of B's peaks, the weights of D4, the length of #17924's prompts."""
 
 GIVEN = {"17783": {"size_at_start"}, "18267": {"23169_matched", "38086_matched", "35755_matched"}}
 NOTHING_COULD_BE_ELSE = {
