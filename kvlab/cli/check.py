@@ -27,8 +27,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: Arguments) -> int:
     """Check and print; 1 when a rule does not hold or a figure is not what the case expects."""
+    from kvlab.cli.result_json import violations
     from kvlab.cli.result_print import print_result
-    from kvlab.diagnose.result_json import violations
 
     workload = resolve(args.workload)
     twin = open_twin(workload, layers=args.layers)

@@ -11,14 +11,15 @@ from kvlab.workloads import Workload
 from kvlab.workloads.case_expected import control_choices
 
 if TYPE_CHECKING:
-    from kvlab.diagnose.cases import Judged, Seen
+    from kvlab.cli.expected_figures import Seen
+    from kvlab.cli.expected_judged import Judged
 
 _CHANGES = {"shape": "--shape", "layers": "--layers", "scale": "--scale", "policy": "--policy", "choices": "--set", "budget": "--budget"}
 
 
 def not_as_it_stands(workload: Workload, args: argparse.Namespace) -> Judged | None:
     """Return that nothing is judged when the command line changes a case's model or rules: its figures are those of the file; None when it changes nothing."""
-    from kvlab.diagnose.cases import nothing_judged
+    from kvlab.cli.expected_judged import nothing_judged
 
     changed = [flag for name, flag in _CHANGES.items() if getattr(args, name, None)]
     if not changed or not workload.expected:
@@ -32,9 +33,9 @@ def control_of(workload: Workload, *, progress: bool) -> Seen | None:
     Raises:
         BadValue: the engine does not follow one of the control's choices.
     """
+    from kvlab.cli.expected_judged import seen_of
+    from kvlab.cli.result_json import result
     from kvlab.diagnose import diagnose
-    from kvlab.diagnose.cases import seen_of
-    from kvlab.diagnose.result_json import result
 
     choices = control_choices(workload.expected)
     if choices is None:

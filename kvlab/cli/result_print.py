@@ -9,7 +9,8 @@ from kvlab.recording import Recording
 from kvlab.workloads import Workload
 
 if TYPE_CHECKING:
-    from kvlab.diagnose.cases import Judged, Seen
+    from kvlab.cli.expected_figures import Seen
+    from kvlab.cli.expected_judged import Judged
 
 
 def print_result(
@@ -31,10 +32,10 @@ def print_result(
         judged: Printed instead of judging, when nothing can be judged.
         machine: All bytes of the machine, as `--machine` gives them.
     """
+    from kvlab.cli.expected_judged import judge, seen_of
+    from kvlab.cli.result_json import result
     from kvlab.cli.result_text import result_text
     from kvlab.diagnose import diagnose
-    from kvlab.diagnose.cases import judge, seen_of
-    from kvlab.diagnose.result_json import result
 
     findings = diagnose(recording, machine=machine)
     told = result(recording, findings)

@@ -39,8 +39,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 def run(args: Arguments) -> int:
     """Run it and print."""
     import kvlab
+    from kvlab.cli.expected_judged import nothing_judged
     from kvlab.cli.result_print import print_result
-    from kvlab.diagnose.cases import nothing_judged
     from kvlab.lab.fitting import fitted
 
     scale = scale_of(args.scale)

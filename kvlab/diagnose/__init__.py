@@ -8,31 +8,27 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Unpack
 
 from kvlab.diagnose.budget_or_leak import budget_or_leak
+from kvlab.diagnose.by_request import what_did_a_hit_allocate, which_request_holds_it
 from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
-from kvlab.diagnose.facts import facts, recording_of
-from kvlab.diagnose.finding import Evidence, Finding
-from kvlab.diagnose.findings import Findings
+from kvlab.diagnose.facts import Given, facts
+from kvlab.diagnose.finding import Evidence, Finding, Findings
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right
-from kvlab.diagnose.what_did_a_hit_allocate import what_did_a_hit_allocate
 from kvlab.diagnose.what_survived_a_cancel import what_survived_a_cancel
 from kvlab.diagnose.what_will_unload_give_back import what_will_unload_give_back
 from kvlab.diagnose.which_budget import which_budget
-from kvlab.diagnose.which_request_holds_it import which_request_holds_it
 from kvlab.diagnose.who_holds_it import who_holds_it
 from kvlab.diagnose.why_not_reused import why_not_reused
 from kvlab.diagnose.why_slow import why_slow
 from kvlab.diagnose.will_it_fit import will_it_fit
-from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.recording.facts import Facts
-from kvlab.shape import Shape
 
 __all__ = [
     "Evidence",
@@ -55,30 +51,20 @@ __all__ = [
 ]
 
 
-def diagnose(
-    recording: Recording | str | Path,
-    *,
-    checked: bool | None = None,
-    shape: Shape | str | Path | Mapping[str, Any] | None = None,
-    policy: Policy | str | None = None,
-    machine: int | str | None = None,
-) -> Findings:
+def diagnose(recording: Recording | str | Path, *, checked: bool | None = None, **given: Unpack[Given]) -> Findings:
     """Return the answers to all questions about a recording, the most frequent first; one that cannot be answered says what to record.
 
     Args:
         recording: Of our own runs, of an import, or of a probe; or the path of one, or of what can be imported.
         checked: Whether every restored position was verified; by default the recording says so.
-        shape: The model's shape, when the recording does not name a model that is shipped: a shipped name, a config.json, a folder, or a Shape.
-        policy: The server's rules, when the recording does not have its version: a release such as `0.32.5`, `main`, or a Policy.
-        machine: All bytes of the machine, such as `64GiB`, when the recording does not have them.
+        given: What a user adds to it: `shape`, `policy`, `machine` (kvlab.diagnose.facts.Given).
 
     Raises:
         BadValue: it is no recording, no shape of that name is shipped, the policy is no version that is known, or the machine's size is no number of bytes.
         UnreadableInput: the shape's file cannot be read.
         NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
     """
-    recording = recording_of(recording)
-    known = facts(recording, shape=shape, policy=policy, machine=machine)
+    known = facts(recording, **given)
     growth = budget_or_leak(known)
     answers = (
         growth,
@@ -95,10 +81,10 @@ def diagnose(
         what_survived_a_cancel(known),
     )
     found = [finding for finding in answers if finding is not None]
-    if not recording.complete:
+    if not known.recording.complete:
         # what the rest of the run would have shown is not known
         found = [replace(finding, confidence="medium") if finding.confidence == "high" else finding for finding in found]
-    return Findings(tuple(found), (*recording.warnings, *_warnings(known, found)))
+    return Findings(tuple(found), (*known.recording.warnings, *_warnings(known, found)))
 
 
 def _warnings(known: Facts, found: list[Finding]) -> Iterator[str]:
@@ -121,16 +107,7 @@ _FIGURES = re.compile(r"\d[\d.,]*")
 
 
 class _Callable(ModuleType):
-    def __call__(
-        self,
-        recording: Recording | str | Path,
-        *,
-        checked: bool | None = None,
-        shape: Shape | str | Path | Mapping[str, Any] | None = None,
-        policy: Policy | str | None = None,
-        machine: int | str | None = None,
-    ) -> Findings:
-        return diagnose(recording, checked=checked, shape=shape, policy=policy, machine=machine)
+    __call__ = staticmethod(diagnose)
 
 
 # `import kvlab.diagnose` puts this module where the public function `kvlab.diagnose` is expected.

@@ -14,39 +14,33 @@ The first of these that can answer does:
    what has grown fits a budget, `leak` when they go on past it under known rules that let nothing pass it, or cost more per new token than any keys and values.
 
 Of counted bytes: above the budget at the end is `over_budget_by_design` when it grows or the rules hold as much, else `unexplained`; a full budget
-(filling.py) is `budget`, growth towards it `budget_filling`, else `no_growth`. A forecast is no verdict: an open answer only adds what the rules say.
+(growth.py) is `budget`, growth towards it `budget_filling`, else `no_growth`. A forecast is no verdict: an open answer only adds what the rules say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import polars as pl
 
-from kvlab.diagnose import budget_words as words
 from kvlab.diagnose.explained import Explained, explained, least_of_halves
-from kvlab.diagnose.facts import RELEASES
-from kvlab.diagnose.filling import Filling, filling
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
-from kvlab.diagnose.lone_series import LEAST_FIGURES, LoneSeries, lone_series
-from kvlab.diagnose.missing import unanswered
+from kvlab.diagnose.growth import LEAST_REQUESTS, Filling, above_budget, filling, owner_numbers, unexplained_or_owned
+from kvlab.diagnose.lone_series import LEAST_FIGURES, LEVEL, LoneSeries, lone_series
+from kvlab.diagnose.missing import how_to_record
 from kvlab.diagnose.paired_growth import paired_growth
-from kvlab.diagnose.plateau import LEVEL
-from kvlab.diagnose.rounding import LEAST_REQUESTS, LEAST_SLOPE, beyond_rounding
-from kvlab.diagnose.simulated import conversation, counts_of, latest, simulate
-from kvlab.diagnose.trend import NONE, Slope, theil_sen
-from kvlab.lab.outlook import requests_until_full
-from kvlab.lab.twin import lawful
+from kvlab.diagnose.question import Question, capital
+from kvlab.diagnose.simulated import RELEASES, conversation, counts_of, latest, releases, simulate
+from kvlab.diagnose.trend import theil_sen
 from kvlab.policy import Policy
 from kvlab.recording.facts import Counts, Facts, Owners, Series, Values
-from kvlab.recording.facts.figures import OF_PROCESS
+from kvlab.recording.facts.figures import OF_PROCESS, as_printed
 from kvlab.shape import Shape
-from kvlab.units import GB, MIB
+from kvlab.units import GB, MIB, binary
 
-QUESTION = "budget_or_leak"
+Q = Question("budget_or_leak")
 
 BOUNDED = ("budget", "budget_filling", "no_growth")
 """Verdicts that say that growth ends, at the budget at the latest."""
@@ -81,6 +75,12 @@ NEAR_PLATEAU = 0.15
 MOST_PER_TOKEN = MIB
 """Bytes per new token that no model's keys and values cost."""
 
+COUNTED = ("counted_bytes", "largest_counted_bytes", "over_budget_bytes")
+"""Figures that the cache itself counts: where they were read, a simulation's do not take their place."""
+
+MOST_SHOWN = 1_000_000
+"""Requests until the budget is full; more are not shown as a number."""
+
 _COLUMNS = ("request", "counted", "live", "snapshots", "retained", "active", "unattributed", "budget", "predicted_counted", "predicted_live", "nodes")
 
 
@@ -90,11 +90,11 @@ def budget_or_leak(facts: Facts) -> Finding:
         return _of_owners(facts, facts.owners)
     heap = paired_growth(facts)
     if heap is not None:
-        return Finding(QUESTION, "heap_growth", heap.words(), heap.numbers(), heap.confidence, (Evidence("observed", heap.rows()),), heap.refuted_by)
+        return Q.found("heap_growth", heap.words(), heap.numbers(), heap.confidence, Evidence("observed", heap.rows()))
     simulated, counted = _of_series(facts), _of_counted(facts)
     if simulated is not None and not simulated.is_open and (counted is None or counted.verdict != "unexplained" or simulated.verdict not in BOUNDED):
         # what the cache itself counts was read: a simulation's figures are not shown for it
-        return simulated if counted is None else replace(simulated, numbers=simulated.numbers | {name: counted.numbers[name] for name in words.COUNTED})
+        return simulated if counted is None else replace(simulated, numbers=simulated.numbers | {name: counted.numbers[name] for name in COUNTED})
     # with a simulation growth and noise could not be told apart: figures alone cannot do better
     found = counted or simulated or _of_entries(facts) or _of_figures(facts)
     return found if simulated is not None or not found.is_open else _with_rules(facts, found)
@@ -102,22 +102,19 @@ def budget_or_leak(facts: Facts) -> Finding:
 
 def _of_owners(facts: Facts, data: Owners) -> Finding:
     if len(data) < LEAST_REQUESTS:
-        lacks = f"{len(data)} requests have bytes read at their close; at least {LEAST_REQUESTS} have a trend, 15 unrelated ones show a budget well."
-        return unanswered(QUESTION, "longer", facts, lacks)
-    fill = filling(data)
-    name, total = ("unexplained", data.unexplained) if data.unexplained is not None else _owned(facts, data)
-    beyond = None if total is None else beyond_rounding(facts, data, total)
-    slope, leaks = _leaking(data, beyond)
-    if name != "unexplained" and not leaks:
-        beyond = None
+        return Q.open("longer", facts, Q.say("few_closes", requests=len(data), least=LEAST_REQUESTS))
+    fill, found = filling(data), unexplained_or_owned(facts, data)
+    leaks = found is not None and found.leaks
     # without a simulation the rules are known only of a run of our own: they are what ran
     allowed = facts.inside if data.predicted_counted is None else bool(data.predicted_counted[-1] > data.budget[-1])
     verdict = "leak" if leaks else _of_count(data, fill, allowed=allowed)
-    numbers = _owner_numbers(data, fill) | {
-        "unexplained_bytes": None if beyond is None or total is None else round(float(total[-1])),
-        "unexplained_beyond_rounding_bytes": None if beyond is None else round(float(beyond[-1])),
-        "unexplained_slope_bytes_per_request": None if beyond is None else round(slope.value, 1),
-        "unexplained_slope_low_bytes_per_request": None if beyond is None else round(slope.low, 1),
+    # bytes that were not compared with a simulation say nothing as long as they do not grow
+    known = found if found is not None and (found.leaks or found.name == "unexplained") else None
+    numbers = owner_numbers(data, fill) | {
+        "unexplained_bytes": None if known is None else round(float(known.total[-1])),
+        "unexplained_beyond_rounding_bytes": None if known is None else round(float(known.beyond[-1])),
+        "unexplained_slope_bytes_per_request": None if known is None else round(known.slope.value, 1),
+        "unexplained_slope_low_bytes_per_request": None if known is None else round(known.slope.low, 1),
         "unattributed_slope_bytes_per_request": None if data.unattributed is None else round(theil_sen(data.request, data.unattributed).value, 1),
     }
     if entries := facts.policy.value.store_entries:
@@ -126,84 +123,58 @@ def _of_owners(facts: Facts, data: Owners) -> Finding:
     if facts.damaged:
         numbers["damaged_parts"] = len(facts.recording.damaged)
     sure: Confidence = "low" if facts.damaged or len(data) < 5 or data.unexplained is None else "high" if len(data) >= 10 else "medium"
-    rows = facts.requests.filter(pl.col("request").is_in(_deciding(data, fill))).select(_COLUMNS)
-    return _finding(verdict, words.of_owners(verdict, numbers, name), numbers, sure, Evidence("requests", tuple(rows.to_dicts())))
+    # the requests that decide: the first two, those around the plateau's beginning, the last two
+    places = {0, 1, len(data) - 2, len(data) - 1}
+    if fill.reached is not None:
+        places |= {max(0, fill.reached - 1), fill.reached}
+    rows = facts.requests.filter(pl.col("request").is_in([int(data.request[place]) for place in places])).select(_COLUMNS)
+    if leaks and known is not None:
+        words = Q.say("leak_unexplained" if known.name == "unexplained" else "leak_owned", growth=known.words())
+    else:
+        words = _owner_words(verdict, numbers)
+    return Q.found(verdict, words, numbers, sure, Evidence("requests", tuple(rows.to_dicts())))
 
 
-def _owned(facts: Facts, data: Owners) -> tuple[str, Values | None]:
-    """Return the bytes of the owner that grows where no simulation was recorded: what snapshots pin, or what no owner names."""
-    if data.pinned is None or data.unattributed is None:
-        return "unexplained", None
-    pinned = theil_sen(data.request, beyond_rounding(facts, data, data.pinned))
-    return ("pinned", data.pinned) if pinned.low > LEAST_SLOPE else ("unattributed", data.unattributed)
+def _owner_words(verdict: str, numbers: dict[str, Number]) -> str:
+    slope, grew, reached = (numbers.get(name) for name in ("unexplained_slope_bytes_per_request", "live_growth_bytes", "plateau_reached_at_request"))
+    high, low = (numbers.get(name) for name in ("observed_plateau_bytes", "observed_plateau_low_bytes"))
+    observed = "" if reached is None else " to ".join(dict.fromkeys(binary(one) if isinstance(one, int) else "unknown" for one in (low, high)))
+    rest = "rest_unknown" if not isinstance(slope, int | float) else "rest" if slope > 0 else "rest_none"
+    return Q.say(
+        verdict,
+        numbers,
+        above=Q.say("above", numbers, goes="grows" if numbers["growth_above_budget_bytes_per_request"] else "stays"),
+        plateau=Q.say("plateau", numbers, predicted_plateau_bytes=numbers.get("predicted_plateau_bytes")),
+        observed=observed,
+        until_full=_entry_words(verdict, numbers) or until_full(numbers["requests_until_full"], int(str(numbers["last_request"]))),
+        live_grew_bytes=grew if isinstance(grew, int) and grew > 0 else None,
+        rest=Q.say(rest, numbers),
+    )
 
 
-def _leaking(data: Owners, values: Values | None) -> tuple[Slope, bool]:
-    """Return the slope of unexplained bytes, of all requests or of the later half, and whether it is a leak's."""
-    if values is None:
-        return NONE, False
-    least = 0 if data.exact else LEAST_SLOPE
-    slopes = [theil_sen(data.request[first:], values[first:]) for first in (0, len(data) // 2) if len(data) - first >= LEAST_REQUESTS]
-    leaking = [slope for slope in slopes if slope.low > least]
-    return (leaking[0], True) if leaking else (slopes[0] if slopes else NONE, False)
+def _entry_words(verdict: str, numbers: dict[str, Number]) -> str:
+    """Return what a limit of entries does to growth; "" where there is none."""
+    full = numbers.get("entries_full_at_request")
+    if "most_entries" not in numbers or (verdict == "no_growth" and full is None):
+        return ""
+    does = "entries_evict" if verdict == "no_growth" else "entries_before" if full is None else "entries_larger"
+    return Q.say("entries_kept", numbers) + Q.say(does, numbers)
+
+
+def until_full(left: Number, last: int) -> str:
+    """Return in words at which request a budget will be full, `left` requests after request `last`; "" when that is not known."""
+    if not isinstance(left, int):
+        return ""
+    return Q.say("not_soon", left=MOST_SHOWN) if left > MOST_SHOWN else Q.say("full_at", request=last + left, left=left, s="" if left == 1 else "s")
 
 
 def _of_count(data: Owners, fill: Filling, *, allowed: bool) -> str:
     """Return the verdict on what the budget sees; `allowed` says that the rules are known to hold as much as was counted at the end."""
     if data.seen_by_budget[-1] > data.budget[-1]:
-        return "over_budget_by_design" if allowed or _growth_above(data) else "unexplained"
+        return "over_budget_by_design" if allowed or above_budget(data) else "unexplained"
     if fill.reached is not None:
         return "budget"
     return "budget_filling" if fill.grows else "no_growth"
-
-
-def _growth_above(data: Owners) -> int:
-    """Return by how much what the budget sees grows above it, in bytes per request; 0 when it stays."""
-    above = np.flatnonzero(data.seen_by_budget > data.budget)
-    slope = theil_sen(data.request[above], data.seen_by_budget[above])
-    return round(slope.value) if slope.value > 0 and (len(above) < LEAST_REQUESTS or slope.low > 0) else 0
-
-
-def _owner_numbers(data: Owners, fill: Filling) -> dict[str, Number]:
-    seen, budget = data.seen_by_budget, data.budget
-    numbers: dict[str, Number] = {
-        "requests": len(data),
-        "last_request": int(data.request[-1]),
-        "budget_bytes": round(budget[-1]),
-        "counted_bytes": round(seen[-1]),
-        "growth_bytes_per_request": round(fill.growth.value),
-        "largest_counted_bytes": round(seen.max()),
-        "over_budget_bytes": round(max(0.0, seen[-1] - budget[-1])),
-        "growth_above_budget_bytes_per_request": _growth_above(data),
-        "evicting_requests": len(data.evicted_in),
-        "plateau_reached_at_request": None if fill.reached is None else int(data.request[fill.reached]),
-        "requests_until_full": None if fill.reached is not None else fill.requests_until_full(max(0.0, float(budget[-1] - seen[-1]))),
-    }
-    weights, held = data.weights, data.retained if data.exact else data.active
-    if data.live is None or weights is None or held is None:
-        return numbers
-    numbers |= {
-        "live_bytes": round(data.live[-1]),
-        "live_growth_bytes": round(data.live[-1] - data.live[0]),
-        "weights_bytes": round(weights[-1]),
-        "predicted_plateau_bytes": round(weights[-1] + budget[-1] + (0 if data.counts_live else data.live[-1])),
-        "observed_plateau_bytes": None,
-        "observed_plateau_low_bytes": None,
-    }
-    if fill.reached is not None:
-        after = slice(fill.reached, None)
-        numbers |= {"observed_plateau_bytes": round(float(held[after].max())), "observed_plateau_low_bytes": round(float(held[after].min()))}
-        if data.predicted_counted is not None and data.predicted_live is not None:
-            numbers["twin_plateau_bytes"] = round(float((weights[after] + data.predicted_counted[after] + data.predicted_live[after]).max()))
-    return numbers
-
-
-def _deciding(data: Owners, fill: Filling) -> list[int]:
-    """Return the requests that decide: the first two, those around the plateau's beginning, the last two."""
-    places = {0, 1, len(data) - 2, len(data) - 1}
-    if fill.reached is not None:
-        places |= {fill.reached - 1, fill.reached} if fill.reached else {0}
-    return [int(data.request[place]) for place in sorted(places)]
 
 
 def _of_counted(facts: Facts) -> Finding | None:
@@ -215,10 +186,18 @@ def _of_counted(facts: Facts) -> Finding | None:
 def _of_arm(facts: Facts, data: Owners) -> Finding:
     fill = filling(data)
     verdict = _of_count(data, fill, allowed=_rules_allow(facts, data))
-    numbers = _owner_numbers(data, fill) | {"arm": data.arm, "unexplained_slope_bytes_per_request": None}
+    numbers = owner_numbers(data, fill) | {"arm": data.arm, "unexplained_slope_bytes_per_request": None}
     rows = tuple({"request": int(data.request[at]), "counted": round(float(data.counted[at]))} for at in sorted({0, len(data) // 2, len(data) - 1}))
     sure: Confidence = "medium" if len(data) >= 10 and facts.policy.is_known else "low"
-    return _finding(verdict, words.of_counted(verdict, numbers, assumed=not facts.budget.is_known), numbers, sure, Evidence("requests", rows))
+    what = Q.say(
+        f"counted_{verdict}",
+        numbers,
+        above=Q.say("counted_above", numbers, goes="and this grows" if numbers["growth_above_budget_bytes_per_request"] else "and stays there"),
+        until_full=until_full(fill.until_full, int(data.request[-1])),
+    ).rstrip()
+    what = f"{data.arm.capitalize()}: {what}" if data.arm else capital(what)
+    words = Q.say("counted", what=what, budget="" if facts.budget.is_known else Q.say("budget_assumed"))
+    return Q.found(verdict, words, numbers, sure, Evidence("requests", rows))
 
 
 def _rules_allow(facts: Facts, data: Owners) -> bool:
@@ -258,53 +237,64 @@ def compare(series: Series, shape: Shape, policy: Policy | None = None) -> Findi
     if policy is not None:
         return _compared(series, shape, policy)
     found: list[Finding] = []
-    for version, rules in _releases():
+    name_it = Q.say("name_it")
+    for version, rules in releases():
         finding = _compared(series, shape, rules)
         if finding.verdict != "leak" and not finding.is_open:
-            return words.less_sure(finding, version)
+            words = Q.say("version_fits", rules="upstream main" if version == "main" else f"Ollama {version}", name_it=name_it)
+            return _less_sure(replace(finding, numbers=finding.numbers | {"version_that_fits": version}), words)
         found.append(finding)
-    return words.by_no_rules(found, RELEASES[-1])
+    # open where one release's rules leave it open, else the newest one's leak
+    still_open = next((finding for finding in found if finding.is_open), None)
+    if still_open is not None:
+        return replace(still_open, summary=still_open.summary + Q.say("version_unknown", name_it=name_it))
+    return _less_sure(found[0], Q.say("no_version_fits", oldest=RELEASES[-1], name_it=name_it))
 
 
-def _releases() -> Iterator[tuple[str, Policy]]:
-    """Yield the releases whose rules differ, the newest first."""
-    tried: list[Policy] = []
-    for version in RELEASES:
-        policy = lawful(Policy.ollama(version))
-        if policy not in tried:
-            tried.append(policy)
-            yield version, policy
+def _less_sure(finding: Finding, words: str) -> Finding:
+    return replace(finding, summary=finding.summary + words, confidence="medium" if finding.confidence == "high" else finding.confidence)
 
 
 def _compared(series: Series, shape: Shape, policy: Policy) -> Finding:
     if series.counts is None:
-        return words.too_little(
-            "matches", "The requests' matches with the cache were not recorded. Record the server's log at INFO: it has total, matched and cached."
-        )
+        return Q.open("matches", None, Q.say("no_matches"))
     if len(series) < LEAST_SERIES:
-        lacks = f"{len(series)} requests have a figure of {series.gauge} after them. Record at least {LEAST_SERIES}; 15 show a trend."
-        return words.too_little("longer", lacks)
+        return Q.open("longer", None, Q.say("few_in_series", requests=len(series), gauge=series.gauge, least=LEAST_SERIES))
     predicted, grown_when_full, of_rules = _simulated(series.counts, shape, policy)
     found = explained(series.request, series.observed, series.step, predicted, grown_when_full)
     places = sorted({0, 1, len(series) // 2, len(series) - 2, len(series) - 1})
     at = {"request": series.request, "observed": series.observed, "predicted": found.predicted}
     evidence = Evidence("observed", tuple({name: round(float(values[place])) for name, values in at.items()} for place in places))
     numbers = _series_numbers(series, found)
+    rates = {"slope_bytes": round(found.slope.value), "low_bytes": round(found.slope.low), "high_bytes": round(found.slope.high)}
+    of_process = series.gauge in OF_PROCESS
     leaks = (found.at_least > 0 and found.slope.value > LEAST_SIMULATED) or found.slope.low - found.hidden > LARGE
-    if leaks and (series.gauge not in OF_PROCESS or least_of_halves(series.request, series.observed, series.step, predicted) > LARGE):
-        return _finding("leak", words.of_leak(series, found), numbers, "high" if len(series) >= 15 else "medium", evidence, words.LONGER)
+    if leaks and (not of_process or least_of_halves(series.request, series.observed, series.step, predicted) > LARGE):
+        words = Q.say("leak_simulated", rates, gauge=series.gauge)
+        return Q.found("leak", words, numbers, "high" if len(series) >= 15 else "medium", evidence, refuted_by="leak_simulated")
     coarse = series.step >= COARSE
     if found.at_most > LEAST_LEAK and not (coarse and _only_steps_hide(series, found)):
-        return words.undecided(series, found).with_figures(numbers, evidence)
+        cause = Q.say("leak_or_heap" if of_process and found.at_least > 0 else "growth_or_noise")
+        lacks = Q.say("undecided", rates, cause=cause, requests=len(series))
+        return Q.open("longer", None, lacks, Q.say("more_bytes")).with_figures(numbers, evidence)
     if found.began_full and of_rules.verdict in ("budget", "budget_filling"):
-        of_rules = replace(of_rules, verdict="budget", summary="The budget was full, or nearly, before the first of these requests.", numbers={})
+        of_rules = replace(of_rules, verdict="budget", summary=Q.say("full_before"), numbers={})
     # a simulation's plateau is no observation: what was read since then is
     since = of_rules.numbers.get("plateau_reached_at_request")
     read = series.observed[since - 1 :] if isinstance(since, int) else series.observed[:0]
     own: dict[str, Number] = {"observed_plateau_bytes": round(float(read.max())), "observed_plateau_low_bytes": round(float(read.min()))} if len(read) else {}
     numbers = {name: value for name, value in of_rules.numbers.items() if not name.startswith(OF_ITSELF)} | numbers | own
     sure: Confidence = "low" if coarse else "high" if len(series) >= 15 else "medium"
-    return _finding(of_rules.verdict, words.as_simulated(series, found, of_rules, coarse=coarse), numbers, sure, evidence, of_rules.refuted_by)
+    first, last = (as_printed(float(series.observed[place]), series.step) for place in (0, -1))
+    words = Q.say(
+        "as_simulated",
+        gauge=series.gauge,
+        first=first,
+        last=last,
+        simulated=of_rules.summary.replace("; observed: ", "; its requests close at: "),
+        hidden=Q.say("hidden", step_bytes=series.step, most_bytes=round(found.at_most)) if coarse else "",
+    )
+    return replace(of_rules, summary=words, numbers=numbers, confidence=sure, evidence=(evidence,))
 
 
 def _only_steps_hide(series: Series, found: Explained) -> bool:
@@ -351,29 +341,91 @@ def _of_entries(facts: Facts) -> Finding | None:
     evidence = Evidence("observed", tuple(rows.select("request", "t", "value").gather(sorted({0, len(read) // 2, len(read) - 1})).to_dicts()))
     grows = len(read) >= LEAST_REQUESTS and slope.low > 0
     if limit is None and not (grows and held > facts.policy.value.budget_bytes):
-        return None if len(read) >= LEAST_FIGURES else unanswered(QUESTION, "longer", facts, words.of_entries("", numbers)).with_figures(numbers, evidence)
-    over = limit is None or held > limit
-    verdict = "over_budget_by_design" if over else "budget_filling"
-    return _finding(verdict, words.of_entries(verdict, numbers), numbers, "medium" if len(read) >= 5 else "low", evidence)
+        words = Q.say("entries_once" if len(read) == 1 else "entries", numbers)
+        return None if len(read) >= LEAST_FIGURES else Q.open("longer", facts, words).with_figures(numbers, evidence)
+    sure: Confidence = "medium" if len(read) >= 5 else "low"
+    if limit is not None and held <= limit:
+        return Q.found("budget_filling", Q.say("entries_filling", numbers), numbers, sure, evidence)
+    return Q.found("over_budget_by_design", Q.say("entries_grow" if limit is None else "entries_above", numbers), numbers, sure, evidence)
 
 
 def _of_figures(facts: Facts) -> Finding:
     """Return the verdict on figures alone."""
     data = lone_series(facts)
     if data is None:
-        return unanswered(QUESTION, "model_series", facts)
-    if len(data) < LEAST_FIGURES:
-        return unanswered(QUESTION, "longer", facts, words.too_few(data, facts)).with_figures({}, Evidence("observed", data.rows()))
-    policy, per_token = facts.policy.value, _per_new_token(facts, data)
-    verdict = _of_height(facts, data, per_token)
-    numbers = _figure_numbers(facts, data) | ({"growth_bytes_per_new_token": round(per_token)} if per_token is not None else {})
+        return Q.open("model_series", facts)
     evidence = Evidence("observed", data.rows())
+    if len(data) < LEAST_FIGURES:
+        return Q.open("longer", facts, _few_words(facts, data)).with_figures({}, evidence)
+    per_token = _per_new_token(facts, data)
+    verdict = _of_height(facts, data, per_token)
+    numbers = data.numbers(facts.policy.value.budget_bytes) | ({"growth_bytes_per_new_token": round(per_token)} if per_token is not None else {})
     if verdict == "not_enough_data":
-        return words.open_figures(facts, data, policy.budget_bytes).with_figures(numbers, evidence)
+        return _open_figures(facts, data).with_figures(numbers, evidence)
     since = data.stays_since
     near = verdict == "budget" and since is not None and float(data.x[-1] - data.x[since]) >= (data.x[-1] - data.x[0]) / 2
     sure: Confidence = "medium" if near or (verdict == "no_growth" and len(data) >= 10 and data.step <= LEVEL) else "low"
-    return _finding(verdict, words.of_figures(verdict, numbers, data, facts), numbers, sure, evidence, words.OF_FIGURES[verdict])
+    return Q.found(verdict, _figure_words(facts, data, verdict, numbers), numbers, sure, evidence, refuted_by=f"figures_{verdict}")
+
+
+def _few_words(facts: Facts, data: LoneSeries) -> str:
+    budget, read = facts.policy.value.budget_bytes, ", ".join(data.printed(value) for value in data.y)
+    few = Q.say("few_figures", count=len(data), have="s have" if len(data) > 1 else " has", gauge=data.gauge, read=read)
+    fits = facts.policy.how != "unknown" and 0 < data.grown <= (1 + NEAR_PLATEAU) * budget and len(data) >= 3
+    return few + Q.say("few_fit", budget=binary(budget), plateau=data.printed(float(data.y[0]) + budget)) if fits else few
+
+
+def _figure_words(facts: Facts, data: LoneSeries, verdict: str, numbers: dict[str, Number]) -> str:
+    """Return the sentence on figures alone, its bytes as the figures are printed."""
+    left, place, last = numbers[f"{data.along}s_until_full"], data.stays_since, round(float(data.x[-1]))
+    key = verdict
+    if verdict == "no_growth" and place is not None and abs(data.grown) > max(LEVEL, data.step):
+        key = "stays"
+    elif verdict == "budget_filling" and numbers["predicted_plateau_bytes"] is None:
+        key = "budget_passing"
+    elif verdict == "leak" and "growth_bytes_per_new_token" in numbers:
+        key = "leak_per_token"
+    said = Q.say(
+        f"figures_{key}",
+        numbers,
+        printed=data.printed,
+        budget=binary(facts.policy.value.budget_bytes),
+        since=f"{data.along} {numbers[f'plateau_since_{data.along}']}" if place is not None else f"the last {data.along}",
+        grew=Q.say("grew", numbers, printed=data.printed, along=data.along, rate=data.printed(float(str(numbers[f"growth_bytes_per_{data.along}"])))),
+        full=Q.say("figures_full_at", along=data.along, at=last + left, left=left) if isinstance(left, int) else "",
+        same=Q.say("same_rate"),
+        per_token=binary(float(str(numbers.get("growth_bytes_per_new_token", 0)))),
+    )
+    if verdict in ("budget", "no_growth") and data.step > LEVEL:
+        stayed = max(1.0, float(data.x[-1] - data.x[0 if place is None else place]))
+        said += Q.say("coarse", printed=data.printed, step_bytes=data.step, more=binary(data.step / stayed), along=data.along)
+    unknown = ""
+    if facts.policy.is_known or verdict == "no_growth":
+        unknown = "" if facts.policy.how == "unknown" else Q.say("matches_unknown")
+    else:
+        unknown = Q.say("matches_and_version_unknown")
+    return said + _fell(data) + unknown
+
+
+def _fell(data: LoneSeries) -> str:
+    if data.lifetimes == 1:
+        return ""
+    return Q.say("fell" if data.fell_by else "cut", printed=data.printed, along=data.along, first=data.x[0], last=data.x[-1], fell_bytes=data.fell_by)
+
+
+def _open_figures(facts: Facts, data: LoneSeries) -> Finding:
+    """Return the answer when figures alone decide nothing."""
+    key, missing, how = "looks_alike", "matches", None
+    if data.grown <= max(LEVEL, data.step):
+        key, missing = "one_step", "finer_figures"
+    elif facts.policy.how == "unknown":
+        key, missing = "no_cache", "a_cache"
+    elif facts.shape.value is None:
+        how = f"{how_to_record('matches', facts)} {how_to_record('shape', facts)}"
+    figures = {"grown_bytes": data.grown, "last_bytes": float(data.y[-1])}
+    budget = binary(facts.policy.value.budget_bytes)
+    lacks = Q.say(key, figures, printed=data.printed, gauge=data.gauge, budget=budget, fell=_fell(data))
+    return replace(Q.open(missing, facts, lacks, how), refuted_by=Q.refutes("figures_open"))
 
 
 def _of_height(facts: Facts, data: LoneSeries, per_token: float | None) -> str:
@@ -402,50 +454,34 @@ def _per_new_token(facts: Facts, data: LoneSeries) -> float | None:
     return data.grown / (made[-1] - made[0]) if len(made) > 1 and made[-1] > made[0] else None
 
 
-def _figure_numbers(facts: Facts, data: LoneSeries) -> dict[str, Number]:
-    budget, since, slope = facts.policy.value.budget_bytes, data.stays_since, data.slope
-    left = budget - data.grown
-    numbers: dict[str, Number] = {
-        "figures": len(data),
-        "gauge": data.gauge,
-        "step_bytes": data.step,
-        "first_bytes": round(float(data.y[0])),
-        "last_bytes": round(float(data.y[-1])),
-        "growth_bytes": round(data.grown),
-        f"growth_bytes_per_{data.along}": round(slope.value),
-        "budget_bytes": budget,
-        "predicted_plateau_bytes": round(float(data.y[0]) + budget) if data.y[-1] <= data.y[0] + budget else None,
-        f"plateau_since_{data.along}": None if since is None else round(float(data.x[since])),
-        f"{data.along}s_until_full": requests_until_full(left, slope.value) if since is None and left > 0 else None,
-        f"last_{data.along}": round(float(data.x[-1])),
-        "lifetimes": data.lifetimes,
-        "past_budget_bytes": round(max(0.0, data.grown - budget)),
-    }
-    if data.fell_by:
-        numbers |= {f"fell_after_{data.along}": round(float(data.x[-1])), "fell_by_bytes": round(data.fell_by)}
-    return numbers
-
-
 def _with_rules(facts: Facts, thin: Finding) -> Finding:
     """Return an open answer with what the rules make of the model: of the requests that are known, else of one long conversation."""
     shape = facts.shape.value
     if shape is None:
-        return words.with_shape_wanted(thin, facts) if facts.policy.how != "unknown" else thin
+        return thin if facts.policy.how == "unknown" else replace(thin, summary=thin.summary + Q.say("shape_wanted", model=facts.model))
     counts = counts_of(facts)
     if counts:
         predicted, _, of_rules = _simulated(counts, shape, facts.policy.value)
-        return words.with_requests(thin, len(counts), shape.name, predicted, of_rules.verdict)
-    if not shape.state_bytes:
-        return words.with_conversation(thin, shape, {}, None)
+        numbers: dict[str, Number] = {
+            "simulated_requests": len(counts),
+            "simulated_bytes_now": round(float(predicted[-1])),
+            "simulated_growth_bytes": round(float(predicted[-1] - predicted[0])),
+            "simulated_verdict": of_rules.verdict,
+        }
+        return replace(thin, numbers=thin.numbers | numbers, summary=thin.summary + Q.say("with_requests", numbers, model=shape.name))
     known = facts.policy.value if facts.policy.is_known else None
-    rules = {"rules of its release": known} if known is not None else {"active path exempt": Policy(protect="active_path"), "upstream main": Policy()}
-    return words.with_conversation(thin, shape, {name: _of_conversation(shape, rule) for name, rule in rules.items()}, known)
+    rules = {"rules_of_its_release": known} if known is not None else {"active_path_exempt": Policy(protect="active_path"), "upstream_main": Policy()}
+    numbers = {"whole_state_bytes": shape.state_bytes, "bytes_per_token": shape.bytes_per_token}
+    if not shape.state_bytes:
+        return replace(thin, numbers=thin.numbers | numbers, summary=thin.summary + Q.say("no_states", numbers, model=shape.name))
+    exempt = next((rule for rule in rules.values() if rule.protect == "active_path"), None)
+    words = Q.say("states", numbers, model=shape.name)
+    words += Q.say("exempt", budget=binary(exempt.budget_bytes)) if exempt is not None else ""
+    words += Q.say("not_exempt") if exempt is None or known is None else ""
+    numbers |= {f"conversation_verdict_{name}": _of_conversation(shape, rule) for name, rule in rules.items()}
+    return replace(thin, numbers=thin.numbers | numbers, summary=thin.summary + words)
 
 
 @lru_cache(maxsize=16)
 def _of_conversation(shape: Shape, policy: Policy) -> str:
     return budget_or_leak(conversation(shape, policy)).verdict
-
-
-def _finding(verdict: str, summary: str, numbers: dict[str, Number], confidence: Confidence, evidence: Evidence, refuted_by: str = "") -> Finding:
-    return Finding(QUESTION, verdict, summary, numbers, confidence, (evidence,), refuted_by or words.REFUTED_BY[verdict])

@@ -6,18 +6,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from kvlab.cache.check import TOLERANCE
 from kvlab.diagnose.finding import Evidence, Finding, Number
-from kvlab.diagnose.missing import unanswered
+from kvlab.diagnose.question import Question
 from kvlab.recording.facts import Facts
 from kvlab.recording.readings import PAGED_OUT, observed
-from kvlab.units import binary
 
-QUESTION = "do_the_parts_add_up"
+Q = Question("do_the_parts_add_up")
 _COLUMNS = ("request", "active", "retained", "unattributed", "counted")
 
 
@@ -25,7 +22,7 @@ def do_the_parts_add_up(facts: Facts) -> Finding:
     """Answer whether the owners' bytes add up to the allocator's count, and the snapshots' to what is counted."""
     rows = facts.requests.filter(pl.col("active").is_not_null() & pl.col("retained").is_not_null())
     if not rows.height:
-        return unanswered(QUESTION, "allocator", facts)
+        return Q.open("allocator", facts)
     rows = rows.with_columns((pl.col("active") - pl.col("retained")).alias("unattributed"))
     worst = rows.sort(pl.col("unattributed").abs(), descending=True, maintain_order=True).row(0, named=True)
     counted = _counted_by_snapshots(facts)
@@ -41,25 +38,9 @@ def do_the_parts_add_up(facts: Facts) -> Finding:
         "largest_counted_difference_bytes": gap["difference"],
         "largest_counted_difference_at_request": gap["request"] or None,
     }
-    return Finding(
-        question=QUESTION,
-        verdict="adds_up" if is_whole else "does_not_add_up",
-        summary=_summary(numbers, worst),
-        numbers=numbers,
-        confidence="low" if facts.damaged else "high" if counted else "medium",
-        evidence=(Evidence("requests", tuple(rows.filter(pl.col("request").is_in([worst["request"], gap["request"]])).select(_COLUMNS).to_dicts())),),
-        refuted_by=f"a request after which active differs from weights + live + snapshots by more than {binary(TOLERANCE)}, or counted from its snapshots' sum"
-        if is_whole
-        else "the same run with the difference owned by something that is named",
-    )
-
-
-def _summary(numbers: dict[str, Number], worst: dict[str, Any]) -> str:
-    return (
-        f"Over {numbers['requests']} requests active and weights + live + snapshots differ by at most {binary(worst['unattributed'])} "
-        f"(request {worst['request']}; {binary(TOLERANCE)} is allowed), "
-        f"and counted from the sum of its snapshots by {numbers['largest_counted_difference_bytes']} B."
-    )
+    words = Q.say("summary", numbers, difference=gap["difference"])
+    evidence = Evidence("requests", tuple(rows.filter(pl.col("request").is_in([worst["request"], gap["request"]])).select(_COLUMNS).to_dicts()))
+    return Q.found("adds_up" if is_whole else "does_not_add_up", words, numbers, "low" if facts.damaged else "high" if counted else "medium", evidence)
 
 
 def _counted_by_snapshots(facts: Facts) -> list[dict[str, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from kvlab.lab.model_names import shipped_for
 from kvlab.lab.shapes import open_twin, read_shape
@@ -18,24 +18,25 @@ from kvlab.recording.facts import Facts, Known, fold, model_of
 from kvlab.shape import Shape
 from kvlab.units import parse_bytes
 
-RELEASES = ("main", "0.33.0", "0.32.7", "0.32.1", "0.30.8", "0.30.7")
-"""The releases with which rules changed, the newest first: the sets of rules that are known."""
 
+class Given(TypedDict, total=False):
+    """What a user adds to a recording.
 
-def facts(
-    recording: Recording | str | Path,
-    *,
-    shape: Shape | str | Path | Mapping[str, Any] | None = None,
-    policy: Policy | str | None = None,
-    machine: int | str | None = None,
-) -> Facts:
-    """Return what is known of a recording, and how well.
-
-    Args:
-        recording: Of a run, a twin, a probe, or an import; or the path of one, or of what can be imported.
+    Attributes:
         shape: The model's shape, when the recording does not name a model that is shipped: a shipped name, a config.json, a folder, or a Shape.
         policy: The server's rules, when the recording does not have its version: a release such as `0.32.5`, `main`, or a Policy.
         machine: All bytes of the machine, such as `64GiB`, when the recording does not have them.
+    """
+
+    shape: Shape | str | Path | Mapping[str, Any] | None
+    policy: Policy | str | None
+    machine: int | str | None
+
+
+def facts(recording: Recording | str | Path, **given: Unpack[Given]) -> Facts:
+    """Return what is known of a recording (of a run, a twin, a probe, or an import; or the path of one, or of what can be imported), and how well.
+
+    `given` is what a user adds (`Given`).
 
     Raises:
         BadValue: it is no recording, no shape of that name is shipped, the policy is no version that is known, or the machine's size is no number of bytes.
@@ -43,8 +44,9 @@ def facts(
         NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
     """
     recording = recording_of(recording)
+    policy, machine = given.get("policy"), given.get("machine")
     rules = None if policy is None else Known(policy if isinstance(policy, Policy) else Policy.of_server(policy), "known", "given")
-    return fold(recording, shape=_shape(recording, shape), policy=rules, machine_bytes=None if machine is None else parse_bytes(machine))
+    return fold(recording, shape=_shape(recording, given.get("shape")), policy=rules, machine_bytes=None if machine is None else parse_bytes(machine))
 
 
 def recording_of(given: Recording | str | Path) -> Recording:

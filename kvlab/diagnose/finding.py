@@ -1,10 +1,13 @@
-"""Finding: the answer to one question, with its numbers, the rows it used and what would refute it. Plain data."""
+"""Finding: the answer to one question, with its numbers, the rows it used and what would refute it. Findings: those of one recording. Plain data."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from kvlab.display import Rich
+from kvlab.errors import BadValue
 from kvlab.units import binary
 from kvlab.visible_text import visible
 
@@ -99,6 +102,46 @@ def number_words(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def not_enough_data(question: str, lacks: str, record: str, missing: tuple[str, ...] = ()) -> Finding:
-    """Return the answer when a question cannot be answered: what the recording lacks, what to record, and the names of what is missing."""
-    return Finding(question, OPEN, f"{lacks} {record}".strip(), {}, "low", (), "a recording that has what is missing", missing)
+@dataclass(frozen=True, slots=True)
+class Findings(Rich):
+    """The answers to every question about one recording, the most frequent question first; `warnings` says why they may not hold for the whole run."""
+
+    findings: tuple[Finding, ...]
+    warnings: tuple[str, ...] = ()
+
+    def about(self, question: str) -> Finding:
+        """Return the answer to one question.
+
+        Raises:
+            BadValue: there is no such question.
+        """
+        for finding in self.findings:
+            if finding.question == question:
+                return finding
+        raise BadValue(
+            what=f"there is no finding about {question!r}",
+            why=f"the questions are {', '.join(finding.question for finding in self.findings)}",
+            hint="correct the name",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the findings as JSON holds them."""
+        return {"warnings": list(self.warnings), "findings": [finding.to_dict() for finding in self.findings]}
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def text(self, *, figures: bool = False) -> str:
+        """Return the findings as text, what cannot be answered at the end, a line each; with `figures`, their numbers too."""
+        answered = [finding for finding in self.findings if not finding.is_open or finding.numbers]
+        still_open = [finding for finding in self.findings if finding.is_open and not finding.numbers]
+        lines = ["not answered by this recording (not_enough_data):", *(f"  {one.question}: {one.summary}" for one in still_open)]
+        warnings = ["\n".join(f"warning: {words}" for words in self.warnings)] if self.warnings else []
+        parts = [*warnings, *(finding.text(figures=figures) for finding in answered)]
+        return visible("\n\n".join([*parts, *(["\n".join(lines)] if still_open else [])]))
+
+    def __str__(self) -> str:
+        return self.text()

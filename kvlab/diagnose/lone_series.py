@@ -1,24 +1,43 @@
 """A lone series: figures of a model's bytes by request, by second, or in their order, of which the requests' matches are not known.
 
-Of all gauges the one with most figures is taken, and of its lifetimes the one that grew most.
+Of all gauges the one with most figures is taken, and of its lifetimes the one that grew most. It has stopped growing where no later figure contradicts
+that, and where a coarse print cannot have made it up.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from kvlab.diagnose.plateau import plateau_since
+from kvlab.diagnose.finding import Number
 from kvlab.diagnose.trend import Slope, theil_sen
+from kvlab.lab.outlook import requests_until_full
 from kvlab.recording.facts import Facts, Values
 from kvlab.recording.facts.figures import as_printed, step_of
 from kvlab.recording.facts.lifetimes import begins_anew, parts_between
 from kvlab.recording.facts.owners import values
+from kvlab.units import MIB
 
 LEAST_FIGURES = 4
 """Figures below which neither a slope nor an end of it shows."""
+
+LEVEL = 128 * MIB
+"""Bytes by which figures of one level differ, with the step of their print."""
+
+END = 1 / 3
+"""The share of the requests for which growth must have stopped."""
+
+RISES = LEVEL / 4
+"""Bytes that figures of one level may rise by, together, when they rise steadily."""
+
+LONGER = 2
+"""How many times as long as it ever stayed at one print while it grew a coarse print must stay at its last one."""
+
+LEAST_RISE = 4
+"""Figures below which no steady rise shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +83,27 @@ class LoneSeries:
         end = since + 1 if since is not None and since >= LEAST_FIGURES - 1 else None
         return theil_sen(self.x[:end], self.y[:end])
 
+    def numbers(self, budget: int) -> dict[str, Number]:
+        """Return its figures, those of a budget among them that it may be filling."""
+        since, slope, left = self.stays_since, self.slope, budget - self.grown
+        numbers: dict[str, Number] = {
+            "figures": len(self),
+            "gauge": self.gauge,
+            "step_bytes": self.step,
+            "first_bytes": round(float(self.y[0])),
+            "last_bytes": round(float(self.y[-1])),
+            "growth_bytes": round(self.grown),
+            f"growth_bytes_per_{self.along}": round(slope.value),
+            "budget_bytes": budget,
+            "predicted_plateau_bytes": round(float(self.y[0]) + budget) if left >= 0 else None,
+            f"plateau_since_{self.along}": None if since is None else round(float(self.x[since])),
+            f"{self.along}s_until_full": requests_until_full(left, slope.value) if since is None and left > 0 else None,
+            f"last_{self.along}": round(float(self.x[-1])),
+            "lifetimes": self.lifetimes,
+            "past_budget_bytes": round(max(0.0, -left)),
+        }
+        return numbers | ({f"fell_after_{self.along}": round(float(self.x[-1])), "fell_by_bytes": round(self.fell_by)} if self.fell_by else {})
+
     def printed(self, count: float) -> str:
         """Return bytes as the figures are printed."""
         return as_printed(count, self.step)
@@ -108,3 +148,34 @@ def _most_grown(data: LoneSeries, facts: Facts) -> LoneSeries:
     part = max(parts, key=lambda one: (one.stop - one.start >= LEAST_FIGURES, data.y[one.stop - 1] - data.y[one.start], one.stop - one.start))
     fell = float(data.y[part.stop - 1] - data.y[part.stop]) if part.stop < len(data) else 0.0
     return replace(data, x=data.x[part], y=data.y[part], fell_by=max(0.0, fell), lifetimes=len(parts))
+
+
+def plateau_since(x: Values, y: Values, step: int) -> int:
+    """Return the place from which figures stay where they are to the end; the last place when they do not, or not for long enough."""
+    none = len(y) - 1
+    coarse = step > LEVEL
+    later = np.maximum.accumulate(y[::-1])[::-1]
+    reached = np.flatnonzero(y >= later - (0 if coarse else LEVEL))
+    off = np.flatnonzero(np.abs(y - y[-1]) > max(LEVEL, step))
+    since = max(int(reached[0]), int(off[-1]) + 1 if len(off) else 0)
+    # after the last figure that is off the level its highest must have been reached, too
+    since = int(next((place for place in reached if place >= since), none))
+    if since >= none or x[-1] - x[since] < END * (x[-1] - x[0]):
+        return none
+    if coarse:
+        return since if x[-1] - x[since] >= LONGER * _longest_stay(x, y, since) else none
+    return none if _rises(x[since:], y[since:]) else since
+
+
+def _longest_stay(x: Values, y: Values, before: int) -> float:
+    """Return for how long, in `x`, the figure ever stayed at one print before a place; what was before the growth began does not count where there is more."""
+    edges = [0, *(np.flatnonzero(np.diff(y[: before + 1])) + 1).tolist()]
+    stays = [float(x[last] - x[first]) for first, last in pairwise(edges)]
+    return max(stays[1:] if len(stays) > 1 else stays, default=0.0)
+
+
+def _rises(x: Values, y: Values) -> bool:
+    if len(y) < LEAST_RISE:
+        return False
+    slope = theil_sen(x, y)
+    return slope.low > 0 and slope.value * (x[-1] - x[0]) > RISES

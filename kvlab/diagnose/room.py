@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from kvlab.diagnose.peak_transients import prefill_transient
 from kvlab.importers.figures import read_figure
+from kvlab.lab.peak_transients import prefill_transient
 from kvlab.recording.facts import Facts
 from kvlab.recording.facts.facts import MOST_CONTEXT
+from kvlab.recording.facts.machine import Machine
 from kvlab.units import GB, GIB
 
 KEPT_FREE = GIB // 4
@@ -54,11 +55,9 @@ class Room:
         live_left: What they may still grow by, to a full context.
         transient: What the last forward of a prefill of a full context needs for a moment, or what the highest recorded peak needed beyond what stayed.
         context: Tokens of that context.
-        total: All bytes of the machine.
-        available: What it has left; where nobody read it, at most so much: all of it less what is held.
-        was_read: Whether `available` was read.
+        machine: The machine's bytes.
+        available: What it has left; where that was not read, at most so much: all of it less what is held.
         peak: The highest recorded peak.
-        swap: Swap in use.
     """
 
     held: int | None
@@ -70,11 +69,9 @@ class Room:
     live_left: int | None
     transient: int | None
     context: int | None
-    total: int | None
+    machine: Machine
     available: int | None
-    was_read: bool
     peak: Peak | None
-    swap: int | None
 
     @property
     def lasting(self) -> int:
@@ -84,7 +81,7 @@ class Room:
     @property
     def is_short(self) -> bool:
         """Whether that is more than the machine has available, or more is swapped out than it has; False where it is not known."""
-        return self.available is not None and (self.lasting > self.available or (self.swap or 0) > max(SWAPPED, self.available))
+        return self.available is not None and (self.lasting > self.available or (self.machine.swap_used or 0) > max(SWAPPED, self.available))
 
     @property
     def full(self) -> int | None:
@@ -94,9 +91,9 @@ class Room:
     @property
     def largest_budget(self) -> int | None:
         """The largest budget that leaves room for weights, live buffers and a prefill's moment; None when machine or base is not known."""
-        if self.total is None or self.base is None:
+        if self.machine.total is None or self.base is None:
             return None
-        return max(0, self.total - self.base - self.live - (self.live_left or 0) - (self.transient or 0))
+        return max(0, self.machine.total - self.base - self.live - (self.live_left or 0) - (self.transient or 0))
 
     @property
     def proposed_budget(self) -> int | None:
@@ -128,18 +125,16 @@ def room(facts: Facts) -> Room:
         held=now,
         base=base,
         budget=facts.budget.value,
-        # nothing shows a cache: a budget is then nobody's
+        # nothing shows a cache that a budget could be of
         budget_left=0 if facts.budget.how == "unknown" else max(0, facts.budget.value - counted),
         budget_was_read=budget_was_read,
         live=held.get("live") or 0,
         live_left=live_left,
         transient=transient,
         context=context,
-        total=machine.total,
+        machine=machine,
         available=available,
-        was_read=machine.available is not None,
         peak=peak,
-        swap=machine.swap_used,
     )
 
 

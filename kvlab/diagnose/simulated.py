@@ -13,14 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from kvlab.diagnose.reported import reported_bytes
 from kvlab.lab.twin import Twin, lawful
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.recording.facts import Counts, Facts, Series, Values, fold
+from kvlab.recording.reported import reported_bytes
 from kvlab.shape import Shape
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.streams import Fresh
+
+RELEASES = ("main", "0.33.0", "0.32.7", "0.32.1", "0.30.8", "0.30.7")
+"""The releases with which rules changed, the newest first: the sets of rules that are known."""
 
 MOST_KEPT = 512
 """Earlier prompts that are kept for matching."""
@@ -59,6 +62,16 @@ def simulate(counts: Sequence[Counts], shape: Shape, policy: Policy) -> Simulati
     recording = _run(requests, shape, lawful(policy))
     without_budget = _reported(_run(requests, shape, lawful(policy).replace(budget_bytes=0)))
     return Simulation(_reported(recording), without_budget - without_budget[0], fold(recording))
+
+
+def releases() -> Iterator[tuple[str, Policy]]:
+    """Yield the releases whose rules differ in a simulation, the newest first."""
+    tried: list[Policy] = []
+    for version in RELEASES:
+        policy = lawful(Policy.ollama(version))
+        if policy not in tried:
+            tried.append(policy)
+            yield version, policy
 
 
 def conversation(shape: Shape, policy: Policy) -> Facts:

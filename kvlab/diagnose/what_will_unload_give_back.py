@@ -12,13 +12,13 @@ snapshots and pool together, and leaves the process's base. Clearing the cache a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
-from kvlab.diagnose.missing import unanswered
+from kvlab.diagnose.question import Question
 from kvlab.diagnose.unload_seen import UnloadSeen, unload_seen
 from kvlab.probe.changes import MUCH, SETTLE_S
 from kvlab.probe.rows import request_rows
@@ -27,7 +27,7 @@ from kvlab.recording.facts import Facts
 from kvlab.recording.facts.samples import Sample
 from kvlab.units import binary
 
-QUESTION = "what_will_unload_give_back"
+Q = Question("what_will_unload_give_back")
 
 FORECAST = ("weights", "live", "snapshots", "pool", "compute_buffer")
 """What ending the process gives back, part by part."""
@@ -53,10 +53,6 @@ def what_will_unload_give_back(facts: Facts) -> Finding:
         if found is not None:
             return found
     return _forecast(facts)
-
-
-def _finding(verdict: str, summary: str, numbers: dict[str, Number], confidence: Confidence, evidence: Evidence, refuted_by: str = "") -> Finding:
-    return Finding(QUESTION, verdict, summary, numbers, confidence, (evidence,), refuted_by or _REFUTED_BY[verdict])
 
 
 def _watched(facts: Facts) -> Finding | None:
@@ -90,9 +86,9 @@ def _watched(facts: Facts) -> Finding | None:
         **_bytes_around(facts, sent[-1]),
     }
     rows = signs.filter(pl.col("request").is_in(sent) | pl.col("state").is_in(["loaded_again", "left_behind"])).to_dicts()
-    words = _WATCHED[verdict] + _words_around(numbers)
+    words = Q.say(f"watched_{verdict}") + Q.say("proved", numbers, held=Q.say("held_before", numbers))
     sure: Confidence = "high" if facts.recording.complete and verdict != "not_settled" else "medium"
-    return _finding(verdict, words, numbers, sure, Evidence("events", tuple(rows)))
+    return Q.found(verdict, words, numbers, sure, Evidence("events", tuple(rows)))
 
 
 def _bytes_around(facts: Facts, unload: int) -> dict[str, Number]:
@@ -110,15 +106,6 @@ def _bytes_around(facts: Facts, unload: int) -> dict[str, Number]:
     }
 
 
-def _words_around(numbers: dict[str, Number]) -> str:
-    size, footprint, left = numbers["size_before_bytes"], numbers["footprint_before_bytes"], numbers["footprint_after_bytes"]
-    words = f" {numbers['verified']} of {numbers['unloads']} unloads are proved."
-    if isinstance(size, int):
-        words += f" Before the last one the server listed {binary(size)}"
-        words += f" and its process held {binary(footprint)}; after it {binary(left)}." if isinstance(footprint, int) and isinstance(left, int) else "."
-    return words
-
-
 def _unlisted(facts: Facts) -> Finding | None:
     """Return the answer where a model left the list."""
     timed = facts.source == "probe" or len({one.t for one in facts.samples}) > 1
@@ -127,25 +114,32 @@ def _unlisted(facts: Facts) -> Finding | None:
         return None
     verdict, why = _judged(seen)
     before, after = seen.before, seen.after
-    held = _less(before.held, after.held)
+    held = None if before.held is None else before.held - (after.held or 0)
     numbers: dict[str, Number] = {
         "is_forecast": "no",
         "waited_s": round(seen.waited_s, 1),
         "settled_by": seen.settled,
         "listed_before_bytes": before.size,
-        "listed_given_back_bytes": _less(before.size, after.size),
+        "listed_given_back_bytes": None if before.size is None else before.size - (after.size or 0),
         "process_held_before_bytes": before.held,
         "process_given_back_bytes": held,
         "old_pids": list(seen.old_pids),
         "alive_pids": list(seen.alive_pids),
     }
-    settled = {"two equal readings": "two readings were equal", "time": f"{seen.waited_s:.0f} s have passed", "no": "readings had not settled"}[seen.settled]
-    settled = settled if timed else "the times are not recorded"
-    next_step = " Sample for longer: kvlab probe --watch 15." if verdict == "not_settled" else ""
-    base = " What the server's own process holds stays." if verdict == "all_but_process_base" and seen.old_pids else ""
-    rows = tuple(map(_row, (before, after)))
+    settled = Q.say(f"settled_by_{_SETTLED[seen.settled]}", waited=seen.waited_s) if timed else Q.say("times_unknown")
+    words = Q.say(
+        "unlisted",
+        why=why,
+        settled=settled,
+        freed="" if held is None else Q.say("freed" if held >= 0 else "grew", freed_bytes=held, grew_bytes=-held),
+        base=Q.say("base_stays") if verdict == "all_but_process_base" and seen.old_pids else "",
+        next_step=Q.say("sample_longer") if verdict == "not_settled" else "",
+    )
     sure: Confidence = "low" if not seen.old_pids or verdict == "not_settled" else "high" if timed else "medium"
-    return _finding(verdict, f"After the unload: {why}; {settled}.{_freed(held)}{base}{next_step}", numbers, sure, Evidence("samples", rows))
+    return Q.found(verdict, words, numbers, sure, Evidence("samples", (_row(before), _row(after))))
+
+
+_SETTLED = {"two equal readings": "readings", "time": "time", "no": "none"}
 
 
 def _row(one: Sample) -> Row:
@@ -155,28 +149,19 @@ def _row(one: Sample) -> Row:
 def _judged(seen: UnloadSeen) -> tuple[str, str]:
     """Return the verdict on an unload that samples show, and why."""
     if seen.listed_again is None:
-        return "not_settled", "the list of models was not read at the end"
+        return "not_settled", Q.say("list_unknown")
     if seen.listed_again:
-        return "still_loaded", f"{', '.join(sorted(seen.listed_again))} is listed again"
+        return "still_loaded", Q.say("listed_again", models=", ".join(sorted(seen.listed_again)))
     if seen.settled == "no":
-        return "not_settled", f"neither two equal readings nor {SETTLE_S:g} s have passed since"
+        return "not_settled", Q.say("too_early", settle=SETTLE_S)
     if seen.left_behind:
-        return "process_left_behind", f"no longer listed, and the process that held it lives ({', '.join(map(str, seen.alive_pids))})"
-    gone = ", ".join(str(pid) for pid in seen.old_pids if pid not in seen.alive_pids)
-    why = f"process {gone} is gone" if gone else "no process of it was seen, so only the list says so"
-    return "all_but_process_base", f"no longer listed; {why}"
+        return "process_left_behind", Q.say("left_behind", pids=_listed(seen.alive_pids))
+    gone = _listed(pid for pid in seen.old_pids if pid not in seen.alive_pids)
+    return "all_but_process_base", Q.say("gone" if gone else "only_list", pids=gone)
 
 
-def _less(before: int | None, after: int | None) -> int | None:
-    return None if before is None else before - (after or 0)
-
-
-def _freed(freed: int | None) -> str:
-    if freed is None:
-        return ""
-    if freed < 0:
-        return f" The processes hold {binary(-freed)} more than before: others allocated meanwhile, so this difference is not what the unload freed."
-    return f" {binary(freed)} of the processes' footprint went with it."
+def _listed(pids: Iterable[int]) -> str:
+    return ", ".join(map(str, pids))
 
 
 def _living_runner(facts: Facts) -> Finding | None:
@@ -195,20 +180,12 @@ def _living_runner(facts: Facts) -> Finding | None:
             break
         since = one.t
     stays = last.t - since >= SETTLE_S or not probed
-    holds = f" and holds {binary(last.held)}" if last.held else ""
-    who = f"process {', '.join(map(str, sorted(pids)))}, which the server started, lives{holds}"
-    waited = f"It has for {last.t - since:.0f} s: what" if last.t > since else "What"
-    judged = (
-        f"{waited} was loaded before is not released. Ending the process gives it back."
-        if stays
-        else "It may be ending, about to load, or left behind: sample for longer, kvlab probe --watch 15."
-    )
     numbers: dict[str, Number] = {"is_forecast": "no", "alive_pids": sorted(pids), "process_held_bytes": last.held, "watched_s": round(last.t - since, 1)}
+    what = Q.say("living_long", watched=last.t - since) if last.t > since else "What"
+    judged = Q.say("living_stays" if stays else "living_unsure", what=what)
+    words = Q.say("living", pids=_listed(sorted(pids)), process_held_bytes=last.held or None, judged=judged)
     sure: Confidence = "medium" if stays and last.t > since else "low"
-    verdict = "process_left_behind" if stays else "not_settled"
-    return _finding(
-        verdict, f"No model is listed, and {who}. {judged}", numbers, sure, Evidence("samples", (_row(last),)), "a later sample in which the process is gone"
-    )
+    return Q.found("process_left_behind" if stays else "not_settled", words, numbers, sure, Evidence("samples", (_row(last),)), refuted_by="living")
 
 
 def _restarted(facts: Facts) -> Finding | None:
@@ -230,25 +207,19 @@ def _restarted(facts: Facts) -> Finding | None:
         fell = left <= (1 - FELL) * held
         numbers: dict[str, Number] = {"is_forecast": "no", "gauge": gauge, "held_before_bytes": held, "held_after_bytes": left, "give_back_bytes": held - left}
         evidence = Evidence("observed", ({"gauge": gauge, "before": held, "after": left},))
-        came = f"{binary(held - left)} came back" if fell else "it gave nothing back, or the next load is in the second figure"
-        words = f"{gauge.capitalize()} went from {binary(held)} to {binary(left)} across it: {came}."
-        return _finding("all_but_process_base" if fell else "not_settled", words, numbers, "medium" if fell else "low", evidence)
-    accepted = " Accepted means that it was taken, not that it is done." if moments["state"].is_in(["unload_accepted"]).any() else ""
-    held = facts.parts.held
-    before_words = f" {binary(held)} were held when last read." if held is not None else ""
-    words = f"An unload was sent, and nothing was read after it.{accepted}{before_words} Check the list and the old process: kvlab probe --watch 15."
-    row = {"state": moments.item(-1, "state"), "message": moments.item(-1, "message")}
-    return _finding("not_settled", words, {"is_forecast": "no", "held_before_bytes": held}, "low", Evidence("events", (row,)))
+        words = Q.say("across", numbers | {"gauge": gauge.capitalize()}, came=Q.say("came_back" if fell else "came_not", numbers))
+        return Q.found("all_but_process_base" if fell else "not_settled", words, numbers, "medium" if fell else "low", evidence)
+    numbers = {"is_forecast": "no", "held_before_bytes": facts.parts.held}
+    words = Q.say("nothing_after", numbers, accepted=Q.say("accepted") if moments["state"].is_in(["unload_accepted"]).any() else "")
+    return Q.found("not_settled", words, numbers, "low", Evidence("events", (moments.select("state", "message").row(-1, named=True),)))
 
 
 def _still_listed(facts: Facts, listed: pl.DataFrame, sent: float) -> Finding:
     """Return the answer where a model is listed after an unload was sent."""
-    held, waited = facts.parts.held, float(facts.recording.events.item(-1, "t")) - sent
-    late = f" {waited:.0f} s later" if waited > 0 else ""
-    numbers: dict[str, Number] = {"is_forecast": "no", "waited_s": round(waited, 1), "held_before_bytes": held}
-    back = f" {binary(held)} come back when it ends." if held is not None else ""
-    words = f"An unload was sent, and {listed.item(-1, 'model')} is still listed{late}.{_stopping(facts)}{back}"
-    return _finding("still_loaded", words, numbers, "medium", Evidence("events", tuple(listed.select("t", "model", "label").tail(2).to_dicts())))
+    waited = float(facts.recording.events.item(-1, "t")) - sent
+    numbers: dict[str, Number] = {"is_forecast": "no", "waited_s": round(waited, 1), "held_before_bytes": facts.parts.held}
+    words = Q.say("still_listed", numbers, model=listed.item(-1, "model"), late=waited if waited > 0 else None, stopping=_stopping(facts))
+    return Q.found("still_loaded", words, numbers, "medium", Evidence("events", tuple(listed.select("t", "model", "label").tail(2).to_dicts())))
 
 
 def _settling(facts: Facts) -> Finding | None:
@@ -273,11 +244,8 @@ def _settling(facts: Facts) -> Finding | None:
         "give_back_bytes": worst["first"] - worst["last"],
         "settles_within_s": wait,
     }
-    words = (
-        f"The first reading ({binary(worst['first'])}) had not settled: {binary(worst['first'] - worst['last'])} were already given back, and {worst['t']:g} s "
-        f"later {binary(worst['last'])} were read. Do not judge before {wait:g} s."
-    )
-    return _finding("not_settled", words, numbers, "medium", Evidence("observed", tuple(spans.to_dicts())), "readings that change again after that time")
+    words = Q.say("settling", numbers, t=worst["t"])
+    return Q.found("not_settled", words, numbers, "medium", Evidence("observed", tuple(spans.to_dicts())), refuted_by="settling")
 
 
 def _cleared(facts: Facts) -> Finding | None:
@@ -293,17 +261,11 @@ def _cleared(facts: Facts) -> Finding | None:
         return None
     kept = process is not None and (pool or 0) > 0 and abs(process) < (pool or 0) / 2
     changes = ", ".join(f"{gauge} {'+' if value >= 0 else '-'}{binary(abs(value))}" for gauge, value in change.items())
-    meaning = (
-        "What was cleared went into the allocator's pool, which the process keeps: nothing came back to the system."
-        if kept
-        else "When these were read was not recorded: a footprint trails by up to 5 s."
-    )
     numbers: dict[str, Number] = {"is_forecast": "no"}
     numbers |= {f"{gauge}_change_bytes": value for gauge, value in change.items()}
-    words = f"Before and after: {changes}. {meaning} Ending the process gives the pool back; so does clearing the allocator's cache."
+    words = Q.say("cleared", changes=changes, meaning=Q.say("into_pool" if kept else "when_unknown"))
     evidence = Evidence("observed", tuple({"gauge": gauge} | pair for gauge, pair in read.items()))
-    fall = "a footprint that falls within 5 s of the clear while nothing else allocates"
-    return _finding("still_loaded" if kept else "not_settled", words, numbers, "medium" if kept else "low", evidence, fall)
+    return Q.found("still_loaded" if kept else "not_settled", words, numbers, "medium" if kept else "low", evidence, refuted_by="cleared")
 
 
 def _stopped(facts: Facts) -> Finding | None:
@@ -311,33 +273,24 @@ def _stopped(facts: Facts) -> Finding | None:
     if facts.stopped is None:
         return None
     at, pids = facts.stopped
-    count = _held(facts)
-    whose = f" (process {', '.join(map(str, pids))})" if pids else ""
-    before = f" It held {binary(count)} when last read." if count is not None else ""
-    numbers: dict[str, Number] = {"is_forecast": "no", "stopped_at_s": round(at, 1), "old_pids": list(pids), "held_before_bytes": count}
-    words = f"The runner{whose} was stopped after {at:.0f} s, and nothing is recorded after it.{before} Whether the process is gone and its bytes are back, "
-    evidence = Evidence("events", ({"t": at, "pids": list(pids), "held": count},))
-    return _finding("not_settled", f"{words}only a sample shows: kvlab probe --watch 15.", numbers, "low", evidence)
+    numbers: dict[str, Number] = {"is_forecast": "no", "stopped_at_s": round(at, 1), "old_pids": list(pids), "held_before_bytes": _held(facts)}
+    words = Q.say("stopped", numbers, at=at, pids=_listed(pids) or None)
+    return Q.found("not_settled", words, numbers, "low", Evidence("events", ({"t": at, "pids": list(pids), "held": _held(facts)},)))
 
 
 def _forecast(facts: Facts) -> Finding:
     held, back = facts.parts, _held(facts)
     if back is None:
-        return unanswered(QUESTION, "model_bytes", facts)
+        return Q.open("model_bytes", facts)
     inside = [name for name in FORECAST if name in held.bytes]
     numbers: dict[str, Number] = {"is_forecast": "yes", **{f"{name}_bytes": held.bytes[name] for name in inside}, "give_back_bytes": back}
     footprint = held.get("footprint")
     if footprint is not None:
         numbers |= {"footprint_bytes": footprint, "heap_goes_with_the_process_bytes": max(0, footprint - back)}
     parts = ", ".join(f"{name.replace('_', ' ')} {binary(held.bytes[name])}" for name in inside)
-    clear = f" Clearing the cache alone would give its {binary(held.bytes['snapshots'])} of snapshots to the pool first." if "snapshots" in held.bytes else ""
-    words = (
-        f"Forecast: ending the process gives back {binary(back)}{f' ({parts})' if parts else ''}; the server's own process stays."
-        f"{_kv_words(facts, back)}{clear}{_stopping(facts)} Do not judge before two equal readings or 5 s, and check that the old process is gone: "
-        "kvlab probe --workload E2."
-    )
-    evidence = Evidence("bytes", (dict(held.bytes),))
-    return _finding("all_but_process_base", words, numbers, "medium" if "weights" in held.bytes else "low", evidence)
+    words = Q.say("forecast", numbers, parts=parts or None, kv=_kv_words(facts, back), stopping=_stopping(facts))
+    sure: Confidence = "medium" if "weights" in held.bytes else "low"
+    return Q.found("all_but_process_base", words, numbers, sure, Evidence("bytes", (dict(held.bytes),)))
 
 
 def _kv_words(facts: Facts, back: int) -> str:
@@ -345,17 +298,14 @@ def _kv_words(facts: Facts, back: int) -> str:
     shape, context, reserved = facts.shape.value, facts.context, facts.last.get("kv_cache")
     live = facts.parts.get("live") if reserved is not None else shape.bytes_per_token * context if shape is not None and context and not facts.inside else None
     if not live or live > back:
-        return f" It was loaded for a context of {context:,} tokens, which is part of that size (--shape says how much)." if context and shape is None else ""
-    at = f" of {context:,} tokens" if context else ""
-    return f" {binary(live)} of it ({live / back:.0%}".replace("%", " %") + f") are keys and values for a context{at}: half the context takes half of that."
+        return Q.say("context_part", context=context) if context and shape is None else ""
+    return Q.say("kv", kv_bytes=live, share=f"{live / back:.0%}".replace("%", " %"), context=context or None)
 
 
 def _stopping(facts: Facts) -> str:
     """Return what a list says of a stop that waits."""
     listed = facts.of_kind("listed").filter(pl.col("count") > 0)
-    if not listed.height or not str(listed.item(-1, "label") or "").startswith("Stopping"):
-        return ""
-    return " It is listed as stopping: a stop waits for the reply that runs. Nothing is lost; a limit on new tokens or a client's timeout ends it."
+    return Q.say("stopping") if listed.height and str(listed.item(-1, "label") or "").startswith("Stopping") else ""
 
 
 def _held(facts: Facts) -> int | None:
@@ -367,17 +317,3 @@ def _held(facts: Facts) -> int | None:
 
 _ANSWERS: tuple[Callable[[Facts], Finding | None], ...] = (_watched, _unlisted, _living_runner, _restarted, _settling, _cleared, _stopped)
 """What may answer, the surest first."""
-
-_WATCHED = {
-    "all_but_process_base": "The model left the list, and the process that held it is gone or is the server's own.",
-    "process_left_behind": "The model left the list, and the process that held it lives: it is not released.",
-    "still_loaded": "The server did not unload: it refused, or it accepted and lists the model still.",
-    "not_settled": "Nothing proves that the process is gone: it cannot be seen, or the server did not send its list.",
-}
-
-_REFUTED_BY = {
-    "all_but_process_base": "the old process alive, or its bytes not back, 5 s after the model left the list",
-    "not_settled": "a later sample of the same processes",
-    "still_loaded": "a later sample in which the model is not listed",
-    "process_left_behind": "a later sample in which the old process is gone",
-}

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
-from kvlab.diagnose.missing import unanswered
+from kvlab.diagnose.finding import Confidence, Finding, Number
+from kvlab.diagnose.question import Question, capital
 from kvlab.diagnose.room import SWAPPED, Room, room
 from kvlab.recording.extremes import largest
 from kvlab.recording.facts import Facts
-from kvlab.units import GB, binary
+from kvlab.units import GB
 
-QUESTION = "which_budget"
+Q = Question("which_budget")
 
 GROWN_OVER = GB
 """Growth of swap during a recording from which on its machine counts as too small for what it holds."""
@@ -26,10 +26,10 @@ GROWN_OVER = GB
 def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one of the answers
     """Answer whether the budget suits the machine and the requests, and propose one that fits."""
     if facts.budget.how == "unknown":
-        return unanswered(QUESTION, "a_cache", facts, f"Nothing in the recording shows a prefix cache, so no budget is judged. {facts.machine.words()}".strip())
+        return Q.open("a_cache", facts, Q.say("no_cache", system=facts.machine.words()).strip())
     counted = facts.requests.get_column("counted").drop_nulls()
     if facts.none_listed and not len(counted):
-        return unanswered(QUESTION, "loaded_model", facts)
+        return Q.open("loaded_model", facts)
     found, swap_grew = room(facts), facts.machine.swap_grew
     lost, cached, evictions = _lost(facts)
     entry = int(largest(facts.figures("cache_entry")["value"]))
@@ -37,10 +37,10 @@ def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one 
         "budget_bytes": found.budget,
         "weights_bytes": found.base,
         "full_bytes": found.full,
-        "machine_bytes": found.total,
+        "machine_bytes": found.machine.total,
         "held_bytes": found.held,
         "available_bytes": found.available,
-        "swap_used_bytes": found.swap,
+        "swap_used_bytes": found.machine.swap_used,
         "evictions": evictions,
         "lost_to_eviction_tokens_at_most": lost,
         "cached_tokens": cached,
@@ -49,47 +49,34 @@ def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one 
         "largest_entry_bytes": entry or None,
     }
 
-    def answer(verdict: str, words: str, confidence: Confidence) -> Finding:
-        return Finding(QUESTION, verdict, words, numbers, confidence, (Evidence("observed", (dict(numbers),)),), _REFUTED_BY[verdict])
-
     if entry > found.budget and "prompt_cache_limit" in facts.last:
-        words = f"One entry takes {binary(entry)}, more than the whole budget of {binary(found.budget)}: nothing is ever kept. {_proposal(found, least=entry)}"
-        return answer("thrash", words.strip(), "medium")
-    past = found.full is not None and found.total is not None and found.full >= found.total
+        return Q.found("thrash", _with(Q.say("entry", numbers), _proposal(found, numbers, least=entry)), numbers, "medium")
+    past = found.full is not None and found.machine.total is not None and found.full >= found.machine.total
     if past or (found.is_short and found.held is not None) or swap_grew > GROWN_OVER:
-        sure: Confidence = "medium" if past or (found.total is not None and found.budget_was_read) else "low"
-        return answer("budget_larger_than_machine", _large(found, swap_grew), sure)
+        sure: Confidence = "medium" if past or (found.machine.total is not None and found.budget_was_read) else "low"
+        return Q.found("budget_larger_than_machine", _large(found, numbers, swap_grew), numbers, sure)
     if lost > cached and evictions:
-        larger = "A larger budget" if facts.evicted_in() else "More entries"
-        words = f"{evictions} evictions: later requests lost up to {lost} tokens to them and restored {cached}. {larger}, or another order of eviction."
-        return answer("thrash", f"{words} {_proposal(found)}".strip(), "medium")
-    if not len(counted) and found.total is None and found.available is None:
-        lacks = f"Neither what the cache counts nor what the machine has was recorded in bytes. {facts.machine.words()}".strip()
-        return unanswered(QUESTION, "free_memory", facts, lacks)
+        return Q.found(
+            "thrash",
+            _with(Q.say("thrash", numbers, larger=Q.say("larger_budget" if facts.evicted_in() else "more_entries")), _proposal(found, numbers)),
+            numbers,
+            "medium",
+        )
+    if not len(counted) and found.machine.total is None and found.available is None:
+        return Q.open("free_memory", facts, Q.say("not_in_bytes", system=facts.machine.words()).strip())
     if len(counted) and int(counted[-1]) > found.budget:
-        lacks = f"The budget of {binary(found.budget)} does not hold: {binary(int(counted[-1]))} are counted; budget_or_leak says why."
-        return unanswered(QUESTION, "longer", facts, lacks).with_figures(numbers)
-    full = _is_full(facts, evictions, lost)
-    words = f"The budget of {binary(found.budget)} {full[1]}; {cached} were restored. It is not in the way."
-    if found.total is not None and found.full is not None:
-        words += f" Full it takes {binary(found.full)} of the machine's {binary(found.total)}. {_proposal(found)}"
-    return answer("budget_filling", words.strip(), "medium" if len(counted) and full[0] else "low")
-
-
-def _is_full(facts: Facts, evictions: int, lost: int) -> tuple[bool, str]:
-    """Return whether the budget was seen full or need not have been, and the words for its state."""
+        return Q.open("longer", facts, Q.say("does_not_hold", numbers, counted_bytes=int(counted[-1]))).with_figures(numbers)
     most = _most_counted(facts)
-    if evictions and not facts.evicted_in():
-        most = facts.policy.value.store_entries
-        return True, f"is not what evicts: at most {most} entries are kept, and of {evictions} evictions later requests lost up to {lost} tokens"
-    # inside our own cache nothing else but a full budget evicts
+    # whether it was seen full or need not have been: inside our own cache nothing else but a full budget evicts
     full = facts.inside or most is None or most >= facts.budget.value
-    if not evictions:
-        return full, "evicts nothing yet"
-    tokens = f"of {evictions} evictions later requests lost up to {lost} tokens"
-    if most is None:
-        return full, f"evicts: {tokens}"
-    return full, f"is full: {tokens}" if full else f"was not seen full: {binary(most)} were counted at most, with what was evicted; {tokens}"
+    state = "nothing_evicted" if not evictions else "evicts" if most is None else "is_full" if full else "not_full"
+    if evictions and not facts.evicted_in():
+        full, state = True, "entries_evict"
+    machine = _with(Q.say("takes", numbers), _proposal(found, numbers)) if found.machine.total is not None and found.full is not None else ""
+    words = Q.say(
+        "budget_filling", numbers, state=Q.say(state, most_bytes=most, most_entries=facts.policy.value.store_entries, of=Q.say("of", numbers)), machine=machine
+    )
+    return Q.found("budget_filling", words, numbers, "medium" if len(counted) and full else "low")
 
 
 def _most_counted(facts: Facts) -> int | None:
@@ -108,31 +95,24 @@ def _lost(facts: Facts) -> tuple[int, int, int]:
     return int(gone.get_column("left").sum() or 0), int(facts.requests.get_column("cached").sum() or 0), facts.evictions.height
 
 
-def _proposal(found: Room, least: int = 0) -> str:
+def _proposal(found: Room, numbers: dict[str, Number], least: int = 0) -> str:
     """Return the budget that fits, in words; "" when the machine is not known."""
     if found.largest_budget is None:
         return ""
-    if found.proposed_budget is None or found.proposed_budget < least:
-        return "No budget leaves room."
-    return f"The largest budget that leaves room is about {binary(found.proposed_budget)}, before other programs."
+    return Q.say("no_room" if found.proposed_budget is None or found.proposed_budget < least else "proposal", numbers)
 
 
-def _large(found: Room, swap_grew: int) -> str:
-    parts = [f"Weights, live buffers and a full budget of {binary(found.budget)} are {binary(found.full)}"] if found.full is not None else []
-    parts += [f"the machine has {binary(found.total)}"] if found.total is not None else []
-    come = f"{binary(found.budget_left)} of the budget are still to come"
-    if not found.budget_was_read:
-        come = f"up to {binary(found.budget_left)} of the budget may still come (how full it is was not read)"
-    parts += [f"{binary(found.available)} are available, {come}"] if found.available is not None else []
-    parts += [f"{binary(found.swap or 0)} are swapped out"] if (found.swap or 0) > SWAPPED else []
-    parts += [f"swap grew by {binary(swap_grew)} meanwhile"] if swap_grew > GROWN_OVER else []
-    words = "; ".join(parts)
-    fixed = "Where the budget is fixed (Ollama's 8 GiB has no setting), a smaller model or unloading between jobs remains."
-    return " ".join(part for part in (f"{words[0].upper()}{words[1:]}.", _proposal(found), fixed) if part)
+def _large(found: Room, numbers: dict[str, Number], swap_grew: int) -> str:
+    holds = {
+        "full": found.full is not None,
+        "machine": found.machine.total is not None,
+        "available" if found.budget_was_read else "available_at_most": found.available is not None,
+        "swapped": (found.machine.swap_used or 0) > SWAPPED,
+        "swap_grew": swap_grew > GROWN_OVER,
+    }
+    said = [Q.say(key, numbers, budget_left_bytes=found.budget_left, swap_growth_bytes=swap_grew) for key, is_so in holds.items() if is_so]
+    return _with(f"{capital('; '.join(said))}.", _proposal(found, numbers), Q.say("fixed"))
 
 
-_REFUTED_BY = {
-    "budget_larger_than_machine": "a full budget and a full context on this machine without swapping",
-    "thrash": "the same requests losing as much under a budget twice as large",
-    "budget_filling": "requests that lose more to eviction than they restore, or swapping while the budget fills",
-}
+def _with(*sentences: str) -> str:
+    return " ".join(one for one in sentences if one)

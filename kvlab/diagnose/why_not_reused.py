@@ -15,17 +15,19 @@ a branch that is gone, so of the tokens it left any number may have been there.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number, number_words
-from kvlab.diagnose.missing import LOGS, unanswered
-from kvlab.diagnose.restore_points import restore_point, restored_only_at_points, words
+from kvlab.diagnose.missing import LOGS
+from kvlab.diagnose.question import Question, capital
+from kvlab.diagnose.restore_points import restore_points, restored_only_at_points
+from kvlab.policy import Policy
 from kvlab.recording.facts import Facts
 
-QUESTION = "why_not_reused"
+Q = Question("why_not_reused")
+
 LOSSES = ("refused_by_layer", "evicted", "reuse_limited_by_restore_point")
 """The reasons for which tokens are evaluated again, the gravest first."""
 
@@ -45,8 +47,6 @@ OTHER_LOGS = tuple(source for source in LOGS if source != "ollama-log")
 
 MOST_EARLIER = 1000
 """Earlier requests among which the one is looked for that put a restore point there."""
-
-_FREED = " All layers were freed after a refused restore and begin at 0; the trie and its snapshots stay, so the listed size does not fall."
 
 _COLUMNS = ("request", "label", "tokens", "matched", "cached", "left", "reason", "limiting_layer")
 
@@ -89,20 +89,11 @@ def why_not_reused(facts: Facts) -> Finding:
     if freed:
         numbers["requests_that_freed_all_caches"] = freed
     none = unmatched and verdict == "nothing_shared"
+    words = Q.say("nothing_restored" if none else verdict, numbers) + point
+    words += _how_many(counts[verdict], numbers) if verdict in LOSSES else ""
+    words += (Q.say("all_freed") if freed else "") + Q.say("over_all", numbers)
     sure: Confidence = "low" if facts.damaged or none else "high" if facts.inside else "medium"
-    return Finding(
-        question=QUESTION,
-        verdict=verdict,
-        summary=(_NOTHING if none else _SUMMARIES[verdict]).format(**numbers)
-        + point
-        + (_how_many(counts[verdict], numbers) if verdict in LOSSES else "")
-        + (_FREED if freed else "")
-        + f" Over all requests {numbers['cached_tokens']} of {numbers['prompt_tokens']} prompt tokens were cached.",
-        numbers=numbers,
-        confidence=sure,
-        evidence=(Evidence("requests", tuple(decisive.head(MOST_ROWS).select(_COLUMNS).to_dicts())),),
-        refuted_by=_REFUTED_BY[verdict],
-    )
+    return Q.found(verdict, words, numbers, sure, Evidence("requests", tuple(decisive.head(MOST_ROWS).select(_COLUMNS).to_dicts())))
 
 
 def _reason() -> pl.Expr:
@@ -112,92 +103,51 @@ def _reason() -> pl.Expr:
 
 
 def _without_matches(facts: Facts, matched: int) -> Finding:
-    """Return the answer where requests' matches were not recorded: by a server's own count of hits, where it has one."""
+    """Return the answer where requests' matches were not recorded: by a server's own count of refused rewinds or of hits, where it has one."""
     refused = facts.numbers("trim_refused")
+    numbers: dict[str, Number]
     if refused:
-        return _refused_rewind(facts, refused)
-    hits, misses = (facts.observed.filter(gauge=gauge)["number"].drop_nulls() for gauge in ("cache_hits", "cache_misses"))
-    if len(hits) and len(misses) and not hits[-1] and misses[-1]:
-        numbers: dict[str, Number] = {"cache_hits": 0, "cache_misses": int(misses[-1])}
-        grown = facts.figures("prompt_cache")["value"]
-        if len(grown) > 1:
-            numbers["store_growth_bytes"] = int(grown[-1] - grown[0])
-        stored = f" while what it stores grew by {number_words('bytes', numbers['store_growth_bytes'])}" if "store_growth_bytes" in numbers else ""
-        summary = f"Nothing was restored: {numbers['cache_misses']} misses and no hit{stored}. Whether the prompts share a beginning was not recorded."
-        return Finding(
-            QUESTION, "nothing_shared", summary, numbers, "low", (Evidence("observed", (dict(numbers),)),), "a hit among further requests of the kind"
-        )
-    lacks = "One request was matched; the first one has nothing to reuse." if matched else ""
-    return unanswered(QUESTION, "matches", facts, lacks)
-
-
-def _refused_rewind(facts: Facts, refused: list[float]) -> Finding:
-    """Return the answer of a server that could not rewind its cache and cleared it."""
-    verdict, layers = "reuse_limited_by_restore_point", restored_only_at_points(facts.shape.value)
-    numbers: dict[str, Number] = {"rewinds_refused": len(refused), "refused_rewind_tokens": int(refused[-1]), "limiting_layer": layers}
-    summary = (
-        f"A rewind of {refused[-1]:.0f} tokens was refused and the whole cache cleared, so everything is evaluated again: layers of kind {layers} cannot be "
-        "rewound past what they still hold."
-    )
-    evidence = Evidence("observed", tuple({"trim_refused": tokens} for tokens in refused[:MOST_ROWS]))
-    return Finding(QUESTION, verdict, summary, numbers, "medium", (evidence,), _REFUTED_BY[verdict])
+        layers = restored_only_at_points(facts.shape.value)
+        numbers = {"rewinds_refused": len(refused), "refused_rewind_tokens": int(refused[-1]), "limiting_layer": layers}
+        evidence = Evidence("observed", tuple({"trim_refused": tokens} for tokens in refused[:MOST_ROWS]))
+        return Q.found("reuse_limited_by_restore_point", Q.say("rewind_refused", numbers), numbers, "medium", evidence)
+    hits, misses, grown = facts.numbers("cache_hits"), facts.numbers("cache_misses"), facts.figures("prompt_cache")["value"]
+    if hits and misses and not hits[-1] and misses[-1]:
+        growth = int(grown[-1] - grown[0]) if len(grown) > 1 else None
+        numbers = {"cache_hits": 0, "cache_misses": int(misses[-1]), "store_growth_bytes": growth}
+        return Q.found("nothing_shared", Q.say("only_misses", numbers), numbers, "low", refuted_by="only_misses")
+    return Q.open("matches", facts, Q.say("one_matched") if matched else "")
 
 
 def _restore_point(facts: Facts, rows: pl.DataFrame, worst: dict[str, Any], numbers: dict[str, Number]) -> str:
     """Add the restore points of the request that lost most to the numbers, and return them in words."""
     policy = facts.policy.value
     earlier = rows.filter(pl.col("request") < worst["request"]).tail(MOST_EARLIER).select("tokens", "matched", "generated").to_dicts()
-    point = restore_point(worst, earlier, facts.shape.value, policy)
-    numbers["limiting_layer"] = point.layers
-    numbers |= {
-        "restore_point_used_tokens": point.used,
-        "restore_point_used_is": point.used_is,
-        "restore_point_that_would_have_helped_tokens": point.helps,
-        "restore_point_that_would_have_helped_is": point.helps_is,
-        "spared_at_most_tokens": point.spared,
-        "look_ahead_tokens": point.look_ahead,
-    }
-    if point.refused_at is not None:
-        numbers["refused_at_tokens"] = point.refused_at
-    whose = "" if worst.get("limiting_layer") else f" Layers of kind {point.layers} can be restored only at such a point." if point.layers else ""
+    points = restore_points(worst, earlier, facts.shape.value, policy)
+    rewind = points.pop("rewind_tokens", None)
+    numbers |= points
+    whose = "" if worst.get("limiting_layer") or not points["limiting_layer"] else Q.say("only_at_points", numbers)
     # another server's cache has no grid of ours, and what its points are was not recorded
-    theirs = policy.store == "trie" and (facts.source in OTHER_LOGS or any(gauge in facts.gauges for gauge in OTHER_CACHES))
-    longer = [int(tokens) - int(worst["matched"]) for tokens in facts.numbers("entry_tokens") if tokens > worst["matched"]]
-    if theirs and longer:
-        numbers["refused_rewind_tokens"] = min(longer)
-        return f" {words(replace(point, rewind=min(longer)), policy)}"
-    return whose if theirs else f" {words(point, policy)}{whose}"
+    if policy.store == "trie" and (facts.source in OTHER_LOGS or any(gauge in facts.gauges for gauge in OTHER_CACHES)):
+        rewind = min((int(tokens) - int(worst["matched"]) for tokens in facts.numbers("entry_tokens") if tokens > worst["matched"]), default=None)
+        if rewind is None:
+            return whose
+        numbers["refused_rewind_tokens"], whose = rewind, ""
+    if rewind is not None:
+        return Q.say("rewind", numbers, longer=Q.say("longer" if rewind else "no_state", rewind=rewind)) + whose
+    return _point_words(numbers, policy) + whose
+
+
+def _point_words(numbers: dict[str, Number], policy: Policy) -> str:
+    """Return the point that was used and the one that would have helped, in words."""
+    used_is, helps_is = numbers["restore_point_used_is"], numbers["restore_point_that_would_have_helped_is"]
+    grid, ahead = policy.capture_grid, int(str(numbers["look_ahead_tokens"]))
+    figures = numbers | {"grid": grid, "before": policy.capture_before_end, "times": (int(str(numbers["restore_point_used_tokens"])) + ahead) // grid}
+    used, helps = Q.say(f"used_{used_is}", figures, ahead=ahead or None), Q.say(f"helps_{helps_is}", figures)
+    past = helps_is == "at_the_match" and used_is == "grid" and policy.capture_before_end
+    return Q.say("point", figures, used=capital(used), helps=helps, end=Q.say("past_the_match", figures) if past else "")
 
 
 def _how_many(count: int, numbers: dict[str, Number]) -> str:
-    if count == 1:
-        return " It is the only request that this happened to."
     shown = number_words("deciding_requests", numbers["deciding_requests"])
-    return f" This happened to {count} requests: {shown}{' among them' if count > MOST_ROWS else ''}."
-
-
-_NOTHING = "Nothing was restored in {requests} requests; what of their prompts matched was not recorded."
-_SUMMARIES = {
-    "reused_in_full": "What matched was restored: request {worst_request} matched {worst_request_matched_tokens} tokens and left {worst_request_left_tokens}.",
-    "nothing_shared": "No request shared a beginning with an earlier one.",
-    "reuse_limited_by_restore_point": (
-        "Request {worst_request} matched {worst_request_matched_tokens} tokens, but the last point at which all layers can be restored was "
-        "{worst_request_cached_tokens}; {worst_request_left_tokens} tokens were left to evaluate."
-    ),
-    "evicted": (
-        "Request {worst_request} matched {worst_request_matched_tokens} tokens and went on as a branch did that eviction had taken; "
-        "{worst_request_left_tokens} tokens were left to evaluate."
-    ),
-    "refused_by_layer": (
-        "Request {worst_request} matched {worst_request_matched_tokens} tokens, but a {limiting_layer} layer refused the restore, which left "
-        "{worst_request_cached_tokens}; {worst_request_left_tokens} tokens were left to evaluate."
-    ),
-}
-
-_REFUTED_BY = {
-    "reused_in_full": "a request that left more tokens than its prompt has beyond the match (one more on a full match)",
-    "nothing_shared": "two prompts of the recording with the same first token",
-    "reuse_limited_by_restore_point": "the same requests leaving as much when a restore point lies at the match, as a finer grid gives",
-    "evicted": "the same requests leaving as much under a budget that never fills",
-    "refused_by_layer": "the same requests leaving as much on a model without that kind of layer",
-}
+    return Q.say("only_one") if count == 1 else Q.say("how_many", count=count, shown=f"{shown}{' among them' if count > MOST_ROWS else ''}")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kvlab.diagnose.cases import seen_of
-from kvlab.diagnose.reported import ps_size
+from kvlab.cli.expected_judged import seen_of
 from kvlab.lab import open_twin
+from kvlab.recording.reported import ps_size
 from kvlab.workloads import case
 
 Kvlab = Callable[..., Any]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import kvlab
+from kvlab.cli.result_json import result, violations
 from kvlab.diagnose import diagnose
-from kvlab.diagnose.result_json import result, violations
 from kvlab.events import BytesRead, Event, Matched, RequestClosed, WrongPositions
 from kvlab.lab.lab import Lab
 from kvlab.models.mlx_model import MLXModel

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from kvlab.cache import capture_offsets
-from kvlab.diagnose.peak_transients import capacity_after
+from kvlab.lab.peak_transients import capacity_after
 from kvlab.layers import KV_KINDS
 from kvlab.policy import Policy
 from kvlab.shape import Shape

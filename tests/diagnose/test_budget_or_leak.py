@@ -9,7 +9,7 @@ import pytest
 import kvlab
 from kvlab import workloads
 from kvlab.diagnose import budget_or_leak, facts
-from kvlab.diagnose.budget_words import MOST_SHOWN, until_full
+from kvlab.diagnose.budget_or_leak import MOST_SHOWN, until_full
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.units import GIB, MIB

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.diagnose.is_the_answer_right_cold import is_the_answer_right_cold
+from kvlab.diagnose.is_the_answer_right import is_the_answer_right_cold
 from kvlab.lab.answer_check import COLUMNS
 
 ROW: dict[str, Any] = {

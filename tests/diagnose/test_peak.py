@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import kvlab
-from kvlab.diagnose.peak_transients import capacity_after, growth, prefill_transient, scores
 from kvlab.errors import BadValue
 from kvlab.events import BytesRead, Evicted
+from kvlab.lab.peak_transients import capacity_after, growth, prefill_transient, scores
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import LayerGroup, Shape

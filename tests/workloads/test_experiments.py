@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 import kvlab
-from kvlab.diagnose.reported import reported_bytes
 from kvlab.errors import BadValue
 from kvlab.lab.lab import Lab
 from kvlab.policy import Policy
+from kvlab.recording.reported import reported_bytes
 from kvlab.workloads import named
 from kvlab.workloads.agent import INSTRUCTIONS
 from kvlab.workloads.contamination import BEGINNING

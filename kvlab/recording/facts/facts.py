@@ -32,7 +32,7 @@ from kvlab.units import binary
 from kvlab.visible_text import visible
 
 OWN = ("lab", "twin")
-"""Sources whose cache is looked into and that record each request's reason. All others are seen from outside: reasons are derived, evictions do not show."""
+"""Sources whose cache is seen from inside and that record each request's reason. Of all others reasons are derived, and evictions do not show."""
 
 CONTEXTS = ("asked_context", "num_ctx", "context")
 """Gauges of the context length that a request was sent with."""
@@ -68,7 +68,7 @@ class Facts(Rich):
 
     @property
     def inside(self) -> bool:
-        """Whether the cache itself was looked into: a run of kvlab's own."""
+        """Whether the cache itself was observed: a run of kvlab's own."""
         return self.source in OWN
 
     @property
@@ -322,7 +322,7 @@ class Facts(Rich):
     def text(self) -> str:
         """Return what is known as text, a line a fact."""
         shape, count = self.shape.value, self.requests.height
-        recorded = ", ".join(f"{told} with {name}" for name in _PER_REQUEST if (told := count - self.requests[name].null_count()))
+        recorded = ", ".join(f"{known} with {name}" for name in _PER_REQUEST if (known := count - self.requests[name].null_count()))
         lines = [
             f"Facts of {self.model} ({self.source}{f', version {self.version}' if self.version else ''})",
             f"  requests    {count}{f': {recorded}' if recorded else ''}",

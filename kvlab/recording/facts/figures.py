@@ -34,7 +34,7 @@ DIFFERENCE = "delta"
 """The label of a table's differences, which are no figures of their own."""
 
 RUNNER = "runner"
-"""The label of figures of the process that holds a model, where a source tells it from the server that started it."""
+"""The label of figures of the process that holds a model, where a source distinguishes it from the server that started it."""
 
 COLUMNS = ("seq", "t", "request", "gauge", "value", "step")
 

@@ -74,7 +74,7 @@ def stop_of(events: pl.DataFrame) -> tuple[float, tuple[int, ...]] | None:
                 alive.add(port)
         elif state in END:
             ended.add((pid, port))
-            # a stop names the process, a start its port: they are told apart by their number only
+            # a stop names the process, a start its port: only their number distinguishes them
             if len(ended) >= len(alive):
                 found = (float(t), tuple(sorted(one for one, _ in ended if one is not None)))
                 alive.clear()

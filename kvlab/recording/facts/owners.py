@@ -115,9 +115,9 @@ def counted_of(requests: pl.DataFrame, observed: pl.DataFrame, evicted_in: tuple
     read = requests.filter(pl.col("counted").is_not_null()).select("request", pl.col("counted").alias("value"))
     arms = {"": read}
     if not read.height:
-        told = observed.filter((pl.col("gauge") == "paged_out") & pl.col("value").is_not_null() & (pl.col("request") > 0))
-        names: list[str] = told.get_column("label").unique(maintain_order=True).to_list()
-        arms = {name: told.filter(pl.col("label") == name).unique("request", keep="last").sort("request") for name in names}
+        recorded = observed.filter((pl.col("gauge") == "paged_out") & pl.col("value").is_not_null() & (pl.col("request") > 0))
+        names: list[str] = recorded.get_column("label").unique(maintain_order=True).to_list()
+        arms = {name: recorded.filter(pl.col("label") == name).unique("request", keep="last").sort("request") for name in names}
     made: list[Owners] = []
     for name, rows in arms.items():
         counted = values(rows, "value")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvlab.diagnose.peak_transients import growth, scores
 from kvlab.events import Evicted
+from kvlab.lab.peak_transients import growth, scores
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.studies.reproduce.models import hybrid35

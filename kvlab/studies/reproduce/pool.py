@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvlab.diagnose.reported import reported
+from kvlab.recording.reported import reported
 from kvlab.shape import Shape
 from kvlab.studies.reproduce.models import BF16, delta_projection_rows, hybrid27, sliding31
 from kvlab.studies.reproduce.published import Published

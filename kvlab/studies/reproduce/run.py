@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvlab.diagnose.reported import reported_bytes
 from kvlab.lab import Twin
 from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
 from kvlab.recording import Recording
+from kvlab.recording.reported import reported_bytes
 from kvlab.shape import Shape
 from kvlab.workloads import Workload, named
 

@@ -9,11 +9,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from kvlab.diagnose.reported import reported_bytes
 from kvlab.lab.shapes import read_shape
 from kvlab.lab.twin import Twin, lawful
 from kvlab.policy import Policy
 from kvlab.recording.facts import Counts, Values
+from kvlab.recording.reported import reported_bytes
 from kvlab.shape import Shape
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.streams import Fresh

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from kvlab.diagnose import Finding, Findings
-from kvlab.diagnose.checklist import checklist
-from kvlab.diagnose.checklist.decision import NEEDED, SERIES, decide
+from kvlab.diagnose.checklist import NEEDED, SERIES, checklist, decide
 from kvlab.importers import import_file
 from tests.diagnose.outside.seen import sizes
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from kvlab.diagnose.budget_or_leak import compare
-from kvlab.diagnose.reported import reported_bytes
 from kvlab.lab.twin import Twin
 from kvlab.policy import Policy
 from kvlab.recording.facts import Counts, Series
+from kvlab.recording.reported import reported_bytes
 from kvlab.units import GB
 from kvlab.workloads import case
 

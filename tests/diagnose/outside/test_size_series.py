@@ -11,14 +11,14 @@ import kvlab
 from kvlab.diagnose import budget_or_leak, facts
 from kvlab.diagnose.budget_or_leak import compare
 from kvlab.diagnose.finding import Finding
-from kvlab.diagnose.plateau import plateau_since
-from kvlab.diagnose.reported import reported_bytes
+from kvlab.diagnose.lone_series import plateau_since
 from kvlab.events import Event, Matched, Observed, RequestBegan, RequestClosed
 from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.recording.facts import Counts, Series
 from kvlab.recording.facts.lifetimes import begins_anew, with_no_match_near
+from kvlab.recording.reported import reported_bytes
 from kvlab.units import GB, GIB, MIB
 from kvlab.workloads import resolve
 from tests.diagnose.outside.seen import recording_of, sizes

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import kvlab
-from kvlab.diagnose.reported import reported_bytes
 from kvlab.importers import import_file
 from kvlab.lab.twin import Twin
 from kvlab.policy import Policy
+from kvlab.recording.reported import reported_bytes
 from kvlab.workloads import resolve
 
 

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 import kvlab
+from kvlab.diagnose import facts
 from kvlab.diagnose.budget_or_leak import compare
-from kvlab.diagnose.facts import RELEASES, facts
-from kvlab.diagnose.reported import reported_bytes
+from kvlab.diagnose.simulated import RELEASES
 from kvlab.errors import BadValue
 from kvlab.importers import import_file
 from kvlab.lab.twin import Twin
 from kvlab.policy import Policy
 from kvlab.recording.facts import Counts, Series
+from kvlab.recording.reported import reported_bytes
 from kvlab.workloads import resolve
 from tests.tools.soak.known import VERSIONS
 

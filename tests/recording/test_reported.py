@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import kvlab
-from kvlab.diagnose.reported import reported, reported_bytes, shared_with_live
 from kvlab.events import BytesRead
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recording
+from kvlab.recording.reported import reported, reported_bytes, shared_with_live
 from kvlab.shape import LayerGroup, Shape
 from kvlab.units import GIB
 from kvlab.workloads import Request, Workload, case

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from kvlab.diagnose.missing import LOGS
 from kvlab.diagnose.unload_seen import unload_seen
 from kvlab.events import Matched, Served
 from kvlab.recording.facts import Facts
@@ -19,7 +20,6 @@ LEAST_REQUESTS = 5
 ALIKE = 1.25
 """The longest prompt of alike ones is at most so many times the shortest."""
 
-LOGS = ("ollama-log", "mlx-lm-log")
 TOGETHER = ("list", "process", "footprint", "swap")
 
 
@@ -61,9 +61,7 @@ def _parts(facts: Facts) -> str:
 
 def _by_requests(facts: Facts) -> str:
     # only requests that are alike in context, concurrency and prompt are a series of their number
-    context = {request: value for value, requests in _varied(facts, CONTEXTS).items() for request in requests}
-    at_once = {request: value for value, requests in _varied(facts, ("concurrency",)).items() for request in requests}
-    prompts = _prompt_tokens(facts)
+    context, at_once, prompts = _sent(facts, *CONTEXTS), _sent(facts, "concurrency"), _prompt_tokens(facts)
     alike: dict[tuple[float | None, float | None], list[float]] = {}
     for request in _figures(facts).get_column("request").unique():
         if request in prompts:
@@ -74,8 +72,8 @@ def _by_requests(facts: Facts) -> str:
 
 def _prompt_tokens(facts: Facts) -> dict[int, float]:
     """Return the tokens of the prompts by request, as far as they were recorded."""
-    rows = facts.observed.filter((pl.col("gauge") == "prompt_tokens") & (pl.col("number") > 0)).select("request", "number")
-    return dict(rows.iter_rows()) | dict(facts.requests.filter(pl.col("tokens") > 0).select("request", "tokens").iter_rows())
+    recorded = {request: tokens for request, tokens in _sent(facts, "prompt_tokens").items() if tokens > 0}
+    return recorded | dict(facts.requests.filter(pl.col("tokens") > 0).select("request", "tokens").iter_rows())
 
 
 def _most_alike(tokens: list[float]) -> tuple[int, int, int]:
@@ -90,13 +88,17 @@ def _most_alike(tokens: list[float]) -> tuple[int, int, int]:
 
 
 def _by_context(facts: Facts) -> str:
-    varied = _varied(facts, CONTEXTS)
-    return f"contexts {', '.join(str(round(value)) for value in sorted(varied))}" if len(varied) > 1 and _figures(facts).height else ""
+    return _values(facts, "contexts {}", *CONTEXTS)
 
 
 def _by_concurrency(facts: Facts) -> str:
-    varied = _varied(facts, ("concurrency",))
-    return f"{', '.join(str(round(value)) for value in sorted(varied))} at once" if len(varied) > 1 and _figures(facts).height else ""
+    return _values(facts, "{} at once", "concurrency")
+
+
+def _values(facts: Facts, words: str, *gauges: str) -> str:
+    """Return the values with which requests were sent, in words, where there are several and figures after the requests; else ""."""
+    values = sorted(set(_sent(facts, *gauges).values()))
+    return words.format(", ".join(str(round(value)) for value in values)) if len(values) > 1 and _figures(facts).height else ""
 
 
 def _unload_answered(facts: Facts) -> str:
@@ -107,8 +109,7 @@ def _unload_answered(facts: Facts) -> str:
 def _old_process_gone(facts: Facts) -> str:
     signs = _signs(facts, "unload_verified", "left_behind")
     if signs:
-        verified = signs[-1]["state"] == "unload_verified"
-        return f"yes: {signs[-1]['message']}" if verified else f"no: {signs[-1]['message']}"
+        return f"{'yes' if signs[-1]['state'] == 'unload_verified' else 'no'}: {signs[-1]['message']}"
     seen = unload_seen(facts.samples)
     if seen is None or not seen.old_pids or seen.listed_again is None or seen.listed_again or seen.settled == "no":
         return ""
@@ -130,7 +131,7 @@ def _logs_kept(facts: Facts) -> str:
         return "this recording is of the server's log"
     # only a log has these for a probe
     read = facts.recording.events.get_column("kind").is_in([Served.kind, Matched.kind]).any()
-    return "the server's log was read along" if facts.source == "probe" and read else ""
+    return "the server's log was read with it" if facts.source == "probe" and read else ""
 
 
 def _figures(facts: Facts) -> pl.DataFrame:
@@ -138,13 +139,10 @@ def _figures(facts: Facts) -> pl.DataFrame:
     return facts.observed.filter(pl.col("gauge").is_in(gauges) & (pl.col("request") > 0) & pl.col("value").is_not_null())
 
 
-def _varied(facts: Facts, gauges: tuple[str, ...]) -> dict[float, list[int]]:
-    """Return the requests by what varied."""
+def _sent(facts: Facts, *gauges: str) -> dict[int, float]:
+    """Return what requests were sent with, by request."""
     rows = facts.observed.filter(pl.col("gauge").is_in(gauges) & (pl.col("request") > 0) & pl.col("number").is_not_null())
-    found: dict[float, list[int]] = {}
-    for request, number in rows.select("request", "number").unique(maintain_order=True).iter_rows():
-        found.setdefault(number, []).append(request)
-    return found
+    return dict(rows.select("request", "number").iter_rows())
 
 
 def _signs(facts: Facts, *states: str) -> list[dict[str, Any]]:

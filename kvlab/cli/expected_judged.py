@@ -1,6 +1,6 @@
 """What a case expects, held against what was recorded: what was judged, what differs, and what nothing judges, with the reason.
 
-A key is never counted as held unless something judged it. What each key means is in figures.py.
+A key is never counted as held unless something judged it. What each key means is in expected_figures.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.diagnose.cases.figures import CONTROL_JUDGES, PAGED_GIB, PUBLISHED_GIB, Row, Seen, judge_of
+from kvlab.cli.expected_figures import CONTROL_JUDGES, PAGED_GIB, PUBLISHED_GIB, Row, Seen, judge_of
 from kvlab.recording import Recording
 from kvlab.shape import TOKEN_KINDS
 from kvlab.workloads import Workload

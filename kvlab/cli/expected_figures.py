@@ -2,7 +2,7 @@
 
 Counts are exact. Paged-out bytes may differ by 0.01 GiB (0.005 where the case's source says published), reported ones by 0.05 GiB. A figure
 in decimal GB is met at the digits given. It is weights + live buffers + snapshots, each whole, as #17875's sizes are: 18.6 and 23.1 GB.
-`reported_gib` counts a state that live buffers and snapshots share once, as the 50-turn table does (kvlab/diagnose/reported.py).
+`reported_gib` counts a state that live buffers and snapshots share once, as the 50-turn table does (kvlab/recording/reported.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kvlab.diagnose.reported import ps_size
+from kvlab.recording.reported import ps_size
 from kvlab.units import GB, GIB
 from kvlab.workloads.case_expected import AFTER, COUNTS, NO_GAP, PER_CAPTURE, PINNED, PS_SIZE, UNLOAD_PARTS
 
@@ -26,7 +26,7 @@ class Seen:
     """A run as it is judged.
 
     Attributes:
-        result: What it did, as `kvlab.diagnose.result_json.result` tells it.
+        result: What it did, as `kvlab.cli.result_json.result` tells it.
         question: The question that the workload answers; "" when it names none.
         live_tokens: Tokens that the live buffers held at most at the end of a request; None when no layer keeps a slot a token.
         paged_gib: How far paged-out GiB may be off.

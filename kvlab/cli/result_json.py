@@ -1,6 +1,6 @@
 """The JSON of `run`, `twin` and `check`: keys here are stable; add, do not rename. Bytes are whole bytes, `_s` are seconds.
 
-`reported_bytes` = weights + live + paged out + pool, where what live and paged out share counts once (kvlab/diagnose/reported.py).
+`reported_bytes` = weights + live + paged out + pool, where what live and paged out share counts once (kvlab/recording/reported.py).
 `paged_out_bytes` is the sum over the trie's snapshots, `counted_bytes` what the budget sees; they differ only when the budget counts
 resident bytes.
 """
@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 
 from kvlab.diagnose import Findings
-from kvlab.diagnose.reported import reported_bytes
 from kvlab.events import Violation, WrongPositions
 from kvlab.recording import Recording
+from kvlab.recording.reported import reported_bytes
 
 
 def result(recording: Recording, findings: Findings) -> dict[str, Any]:
