@@ -79,7 +79,7 @@ def test_report_as_markdown_is_printed_or_written(kvlab_says: Kvlab, tmp_path: P
 def test_notes_and_further_recordings_fill_the_checklist(kvlab_says: Kvlab) -> None:
     log = FIXTURES / "samples" / "mlxrunner.log"
     said = kvlab_says("report", TABLE, "--markdown", "--also", log, "--note", "thresholds=1 %, 30 s, daily")
-    assert "- [x] the server's log, kept beside the figures" in said.out
+    assert "- [x] the server's log, kept with the figures" in said.out
     assert "recycle: 1 %, 30 s, daily" in said.out
 
 

@@ -31,6 +31,7 @@ Holds = Callable[[Facts], bool]
 
 DENIALS: dict[str, Holds] = {
     "Free memory was not recorded.": lambda known: known.machine.available is None,
+    "Free memory was not recorded in bytes.": lambda known: known.machine.available is None,
     "The bytes that the model takes were not recorded.": lambda known: known.parts.held is None,
     "Seconds of prefill and reply were not recorded.": lambda known: not known.served_s and not known.requests["prefill_s"].sum(),
     "No figure of an owner of bytes was read.": lambda known: not known.parts.bytes,
