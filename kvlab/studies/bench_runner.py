@@ -9,12 +9,12 @@ from __future__ import annotations
 import importlib
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kvlab.errors import BadValue
 from kvlab.recording import computer
-from kvlab.studies.bench_words import Say, machine_words, require_rounds, unsaid
 from kvlab.views import text_table
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.questions import QUESTIONS
@@ -22,6 +22,9 @@ from kvlab.workloads.questions import QUESTIONS
 if TYPE_CHECKING:
     from kvlab.lab.lab import Lab
     from kvlab.models.loaded import Loaded
+
+Say = Callable[[str], object]
+"""Takes a line of progress as soon as there is one."""
 
 PROMPT_TOKENS = 512
 NEW_TOKENS = 64
@@ -83,6 +86,26 @@ class Bench:
             "passed": self.is_fast_enough,
             "machine": self.machine,
         }
+
+
+def unsaid(line: str) -> None:
+    """Drop a line of progress."""
+    del line
+
+
+def require_rounds(rounds: int, usual: int) -> None:
+    """Check that a bench measures something.
+
+    Raises:
+        BadValue: `rounds` is below 1.
+    """
+    if rounds < 1:
+        raise BadValue(what=f"--rounds {rounds} measures nothing", why="each side runs at least once", hint=f"use {usual}")
+
+
+def machine_words(machine: Mapping[str, object]) -> str:
+    """Return the facts of a machine as one line."""
+    return "machine: " + ", ".join(f"{name} {value}" for name, value in machine.items())
 
 
 def measure(model: str = "smollm2", rounds: int = 5, say: Say = unsaid) -> Bench:

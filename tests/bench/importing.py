@@ -15,7 +15,7 @@ from typing import Any
 
 from kvlab.errors import NotAvailable
 from kvlab.recording import computer
-from kvlab.studies.bench_words import Say, machine_words, require_rounds, unsaid
+from kvlab.studies.bench_runner import Say, machine_words, require_rounds, unsaid
 from kvlab.units import binary
 from kvlab.views import text_table
 from tests.importers.synthetic_log import MIXES, write_log

@@ -16,7 +16,7 @@ from typing import Any
 
 from kvlab.cache.victims import Victims
 from kvlab.recording import computer
-from kvlab.studies.bench_words import Say, machine_words, require_rounds, unsaid
+from kvlab.studies.bench_runner import Say, machine_words, require_rounds, unsaid
 from kvlab.trie import to_keys
 from kvlab.views import text_table
 from tests.bench import index_scenes as scenes

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kvlab.recording import computer
-from kvlab.studies.bench_words import Say, require_rounds, unsaid
+from kvlab.studies.bench_runner import Say, require_rounds, unsaid
 from kvlab.units import GB
 from kvlab.views import text_table
 

@@ -31,7 +31,7 @@ from kvlab.events import (
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recording
 from kvlab.shape import LayerGroup, Shape
-from kvlab.studies.bench_words import Say, require_rounds, unsaid
+from kvlab.studies.bench_runner import Say, require_rounds, unsaid
 from kvlab.views import text_table
 
 SMALL, LARGE = 2_000, 20_000

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kvlab.studies.verdicts.confusion import Confusion, as_text, measure
+from tests.bench.verdicts.confusion import Confusion, as_text, measure
 
 __all__ = ["Confusion", "as_text", "measure"]

@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 from itertools import count, islice
 
-from kvlab.studies.verdicts.block_cache import BLOCK, ArenaHeap, BlockCache
+from tests.bench.verdicts.block_cache import BLOCK, ArenaHeap, BlockCache
 
 REQUESTS = 60
 WORKSPACE = 12 * 1024

@@ -1,6 +1,6 @@
 """Run notebooks and store them as they are shared: with outputs of text and PNG only.
 
-    python -m kvlab.studies.store_notebooks notebooks/00_first_run.ipynb
+    python -m tests.tools.store_notebooks notebooks/00_first_run.ipynb
 
 Stored outputs hold no widget state, no HTML, no progress bars and no times; a notebook whose cell fails is not stored.
 """

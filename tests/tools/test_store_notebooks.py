@@ -10,7 +10,7 @@ import pytest
 from nbclient.exceptions import CellExecutionError
 from nbformat import v4
 
-from kvlab.studies.store_notebooks import WIDGET, main, reduce
+from tests.tools.store_notebooks import WIDGET, main, reduce
 
 
 def notebook(*outputs: Any) -> Any:

@@ -12,12 +12,12 @@ import pytest
 
 from kvlab.diagnose import Finding
 from kvlab.errors import BadValue
-from kvlab.studies.verdicts import as_text, block_cache, block_server, measure
-from kvlab.studies.verdicts.block_cache import BLOCK, ArenaHeap, BlockCache
-from kvlab.studies.verdicts.block_server import REQUESTS, served
-from kvlab.studies.verdicts.confusion import BLOCKS, MAKERS, OPEN, PLAIN, PROCESS, Confusion, Judgement
-from kvlab.studies.verdicts.series import LEAKS, leak_of, sample
 from kvlab.units import GIB, KIB, MIB
+from tests.bench.verdicts import as_text, block_cache, block_server, measure
+from tests.bench.verdicts.block_cache import BLOCK, ArenaHeap, BlockCache
+from tests.bench.verdicts.block_server import REQUESTS, served
+from tests.bench.verdicts.confusion import BLOCKS, MAKERS, OPEN, PLAIN, PROCESS, Confusion, Judgement
+from tests.bench.verdicts.series import LEAKS, leak_of, sample
 
 ROUNDS = 2
 """Series of each kind; the shares of more are the whole bench's."""
@@ -79,7 +79,7 @@ def test_the_block_server_shares_no_code(module: object) -> None:
     tree = ast.parse(Path(str(sys.modules[str(getattr(module, "__name__", ""))].__file__)).read_text())
     named = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     named |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    assert {name for name in named if name.startswith("kvlab")} <= {"kvlab.studies.verdicts.block_cache"}
+    assert {name for name in named if name.startswith("kvlab")} <= {"tests.bench.verdicts.block_cache"}
 
 
 def test_blocks_are_found_by_all_tokens_before_them_and_the_least_recent_go() -> None:

@@ -15,9 +15,9 @@ from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.recording.manifest import Manifest
-from kvlab.studies.verdicts.block_server import Served, served
-from kvlab.studies.verdicts.series import NOISE, STEPS, leak_of, read_of
 from kvlab.units import GIB, MIB
+from tests.bench.verdicts.block_server import Served, served
+from tests.bench.verdicts.series import NOISE, STEPS, leak_of, read_of
 
 MODELS = ("llama3.1-8b", "llama3.2-3b", "qwen3-4b", "qwen3-8b", "qwen3-30b-a3b")
 """Shapes that keep keys and values only, as blocks of tokens do."""

@@ -10,10 +10,10 @@ from typing import Any
 
 from kvlab.diagnose import Finding
 from kvlab.diagnose.budget_or_leak import compare
-from kvlab.studies.bench_words import Say, require_rounds, unsaid
-from kvlab.studies.verdicts.block_series import blocks
-from kvlab.studies.verdicts.series import sample
+from kvlab.studies.bench_runner import Say, require_rounds, unsaid
 from kvlab.views import text_table
+from tests.bench.verdicts.block_series import blocks
+from tests.bench.verdicts.series import sample
 
 EACH = 200
 """Series of the twin, without and with a leak."""

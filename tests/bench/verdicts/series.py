@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvlab.recording.facts import Series, Values
-from kvlab.studies.verdicts.servers import BEFORE, MODELS, USES, WINDOW, LawfulServer, server
 from kvlab.units import GIB
+from tests.bench.verdicts.servers import BEFORE, MODELS, USES, WINDOW, LawfulServer, server
 
 LEAKS = (5e6, 500e6)
 """Bytes per request of the smallest and the largest leak."""
