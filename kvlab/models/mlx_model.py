@@ -11,14 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kvlab.allocator.mlx_meter import MLXMeter
 from kvlab.errors import BadValue
-from kvlab.models import sampler
 from kvlab.models.caches import made
-from kvlab.models.message_ends import message_ends
+from kvlab.models.mlx_meter import MLXMeter, weights_of
 from kvlab.models.shape_of import shape_of
-from kvlab.models.tokens import ROLES
-from kvlab.models.weights import weights_of
+from kvlab.models.tokens import ROLES, message_ends
 from kvlab.workloads.request import GREEDY
 from kvlab.workloads.segments import chat_segments
 
@@ -80,7 +77,7 @@ class MLXModel:
         self.stores: Sequence[Store] = stores_for(self.caches, self.shape)
         self.meter = MLXMeter(weights_of(net))
         held = [cache for _, cache in parts(self.caches)]
-        self._sample: Callable[[mx.array], mx.array] = sampler.make(GREEDY)
+        self._sample: Callable[[mx.array], mx.array] = sampler(GREEDY)
         self._replies: Iterator[int] = iter(())
         self._samples = True
         self._said = -1
@@ -97,7 +94,7 @@ class MLXModel:
         if len(given) > 1:
             raise BadValue(
                 what=f"a request gives {' and '.join(given)}",
-                why="exactly one of tokens, prompt and messages says what is asked",
+                why="a request has exactly one of tokens, prompt and messages",
                 hint="keep one of them",
             )
         tokens = self._encoded(request)
@@ -126,14 +123,14 @@ class MLXModel:
         """
         import mlx.core as mx
 
-        self._sample = sampler.make(sampling)
+        self._sample = sampler(sampling)
         self._replies = iter(replies or ())
         self._samples = replies is None
         if sampling.seed is not None:
             mx.random.seed(sampling.seed)
 
     def end(self) -> None:
-        """The reply is over: let what was built for its next token go."""
+        """The reply is over: drop the forward that was built for its next token."""
         self._ahead.forget()
 
     def prefill(self, tokens: Sequence[int]) -> None:
@@ -207,3 +204,19 @@ class MLXModel:
                 why=f"its token ids run from 0 to {size - 1}" if size else "token ids are not negative",
                 hint="correct the token ids, or give a prompt as text",
             )
+
+
+def sampler(sampling: Sampling) -> Callable[[mx.array], mx.array]:
+    """Return mlx-lm's sampler: a function from logits (..., vocabulary) to token ids (...). Greedy choice computes no log-probabilities.
+
+    Raises:
+        BadValue: a figure of `sampling` is outside its range.
+    """
+    import mlx.core as mx
+    from mlx_lm.sample_utils import make_sampler
+
+    sampling.check()
+    if sampling.temperature == 0:
+        return lambda logits: mx.argmax(logits, axis=-1)
+    choose = make_sampler(temp=sampling.temperature, top_p=sampling.top_p, min_p=sampling.min_p, top_k=sampling.top_k)
+    return lambda logits: choose(logits - mx.logsumexp(logits, axis=-1, keepdims=True))

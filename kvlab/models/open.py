@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+import os
 import re
 from functools import partial
 from pathlib import Path
 
-from kvlab.errors import BadValue
-from kvlab.models import blas, caches, gguf_gemma3, gguf_llama, gguf_tokenizer, licence, precision, shipped_net, tiny
+from kvlab import shipped
+from kvlab.errors import BadValue, NotAvailable, UnreadableInput
+from kvlab.models import blas, caches, gguf_gemma3, gguf_llama, gguf_tokenizer, precision, tiny
 from kvlab.models.fetch import fetch
 from kvlab.models.known import KNOWN
 from kvlab.models.loaded import Loaded
 from kvlab.models.mlx_lm_folder import load_folder, load_id
 from kvlab.models.mlx_model import MLXModel
 from kvlab.models.packaged import KnownModel
+from kvlab.models.tokens import WrappedTokenizer
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-"""What an id on the hub looks like: owner/model."""
+"""The form of an id on the hub: owner/model."""
+
+BYTES = tuple(bytes((byte,)) for byte in range(256))
+"""The bytes of each token of a shipped net's byte tokenizer; tokens above are marks without text."""
 
 
 def open_model(name: str, *, accept_licence: bool = False, dtype: str | None = None, kv_bits: int = 0) -> MLXModel:
@@ -49,7 +56,7 @@ def load_net(name: str, *, accept_licence: bool = False, dtype: str | None = Non
     kind = precision.resolve(dtype)
     model = KNOWN.get(name)
     if model is not None:
-        licence.require(model, accepted=accept_licence)
+        _require_licence(model, accepted=accept_licence)
     elif not _is_path(name) and not HUB_ID.fullmatch(name):
         raise _unknown(name)
     used = blas.route().used
@@ -66,7 +73,7 @@ def load_net(name: str, *, accept_licence: bool = False, dtype: str | None = Non
 def _known(model: KnownModel, dtype: str) -> Loaded:
     origin = {"file": model.file.name, "sha256": model.file.sha256, "licence": model.licence.name}
     if model.reader == "shipped_net":
-        loaded = shipped_net.load(model, dtype)
+        loaded = _shipped(model, dtype)
         return Loaded(net=loaded.net, tokenizer=loaded.tokenizer, context=loaded.context, origin=loaded.origin | origin)
     origin |= {"package": model.file.parts[0].package, "version": model.file.parts[0].version}
     if model.reader == "gguf_gemma3":
@@ -75,6 +82,32 @@ def _known(model: KnownModel, dtype: str) -> Loaded:
         return Loaded(net=loaded.net, tokenizer=loaded.tokenizer, context=loaded.context, origin=loaded.origin | origin)
     read = gguf_llama.load(fetch(model.file), dtype)
     return Loaded(net=read.net, tokenizer=gguf_tokenizer.build(read.metadata), context=read.context, origin=origin)
+
+
+def _shipped(model: KnownModel, dtype: str) -> Loaded:
+    """Load a net that kvlab carries in `data/`: weights, config.json and a byte tokenizer."""
+    path = shipped.data(model.file.name)
+    if hashlib.sha256(path.read_bytes()).hexdigest() != model.file.sha256:
+        raise UnreadableInput(
+            what=f"data/{model.file.name} has the wrong checksum",
+            why=f"its SHA-256 should be {model.file.sha256}",
+            hint="get the file anew: install kvlab again, or check it out",
+        )
+    loaded = load_folder(path.parent, dtype)
+    tokenizer = WrappedTokenizer(loaded.tokenizer.wrapper, BYTES)
+    return Loaded(net=loaded.net, tokenizer=tokenizer, context=loaded.context, origin=loaded.origin)
+
+
+def _require_licence(model: KnownModel, *, accepted: bool) -> None:
+    """Raise NotAvailable unless `model`'s licence needs no acceptance, or was accepted by argument or environment."""
+    licence = model.licence
+    if not licence.accept_env or accepted or os.environ.get(licence.accept_env) == "1":
+        return
+    raise NotAvailable(
+        what=f"{model.title} comes under the {licence.name}, which have not been accepted",
+        why=f"whoever uses the model is bound by them; read them at {licence.where}",
+        hint=f"if you accept them, pass accept_licence=True or set {licence.accept_env}=1",
+    )
 
 
 def _is_path(name: str) -> bool:

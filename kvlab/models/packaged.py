@@ -1,4 +1,4 @@
-"""What is known about a model before anything is fetched: plain data, one file a model in `known/`."""
+"""What is known about a model before anything is fetched: plain data (the models are in `known.py`)."""
 
 from __future__ import annotations
 

@@ -9,20 +9,28 @@ the forward left unfilled has no state: it is listed last, as stateless.
 from __future__ import annotations
 
 import dataclasses
+import io
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvlab.errors import NotAvailable
 from kvlab.models.caches import compute, traced
-from kvlab.models.conv_input import keeps_input
-from kvlab.models.weights import weights_of
+from kvlab.models.mlx_meter import weights_of
 from kvlab.shape import LayerGroup, Shape
 
 if TYPE_CHECKING:
+    import mlx.core as mx
     from mlx import nn
 
 CONV_AXES, MOST_CONV_ROWS = 3, 16
 """A recurrent layer's state of 3 axes with few rows is the tail of its convolution's input, a row a token: no kernel of mlx-lm is longer."""
+
+VIEWS = frozenset({"Slice", "Split"})
+"""Names of MLX's primitives whose result shares the buffer of what they read, among those that cut rows out."""
+
+_LABEL = re.compile(r'\{ (\d+) \[label ="(\w+)"')
+_SOURCE = re.compile(r'^(\d+) -> "', re.MULTILINE)
 
 
 def shape_of(net: nn.Module, caches: Sequence[Any], name: str, context: int) -> Shape:
@@ -69,9 +77,25 @@ def groups_of(net: nn.Module, caches: Sequence[Any], name: str, *, evaluate: boo
 
 
 def _pins(caches: Iterable[Any]) -> bool:
-    """Tell whether the convolutions' states are views of their inputs; the first tells it for all, as they come from one class."""
+    """Return whether the convolutions' states are views of their inputs; the first one's answer holds for all, as they come from one class."""
     first = next((array for cache in caches if type(cache).__name__ == "ArraysCache" and not cache.empty() for array in _rows(cache)), None)
     return first is None or keeps_input(first)
+
+
+def keeps_input(state: mx.array) -> bool:
+    """Return whether `state`, of [1, rows, channels] and not computed yet, is a view of its forward's input, as the graph of its array shows.
+
+    mlx-lm's recurrent layers store the last rows of their convolution's input. Some store a slice: a view, which keeps the input's whole
+    buffer alive. Some copy the rows out first: such a state keeps nothing else, whoever holds it.
+    """
+    import mlx.core as mx
+
+    graph = io.StringIO()
+    mx.export_to_dot(graph, state)
+    text = graph.getvalue()
+    sources = _SOURCE.findall(text)
+    # an array without a graph was computed before: nothing is known, and a view is what must be reckoned with
+    return not sources or dict(_LABEL.findall(text))[sources[-1]] in VIEWS
 
 
 class _Priced:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 CONTROL, USER, BYTE = 3, 4, 6
-"""GGUF's token types of a control token, a token matched as it stands, and a single byte."""
+"""GGUF's token types of a control token, a token matched verbatim, and a single byte."""
 
 SPACE = "\u2581"
 """How SentencePiece writes a space."""

@@ -18,7 +18,7 @@ ROLES = ("system", "user", "assistant", "tool")
 """Who a chat message may be from."""
 
 THINKING_TAIL = 11
-"""Tokens at a prompt's end in which mlx-lm's server looks for the start of the thinking (mlx-lm 0.32.2, `mlx_lm/server.py`)."""
+"""Tokens at a prompt's end that mlx-lm's server searches for the start of the thinking (mlx-lm 0.32.2, `mlx_lm/server.py`)."""
 
 
 class Tokenizer(Protocol):
@@ -125,7 +125,7 @@ class WrappedTokenizer:
 
         if not self.wrapper.has_chat_template:
             raise BadValue(
-                what="this model cannot be asked with chat messages",
+                what="this model does not accept chat messages",
                 why="it has no chat template: it continues text and was not trained to chat",
                 hint="give a plain prompt",
             )
@@ -149,3 +149,25 @@ class WrappedTokenizer:
     def decoder(self) -> Decoder:
         """Return a new text decoder."""
         return StreamDecoder(self.wrapper.detokenizer) if self.table is None else TableDecoder(self.table)
+
+
+def message_ends(tokenizer: Tokenizer, messages: Sequence[tuple[str, str]], tokens: Sequence[int]) -> list[int]:
+    """Return the offsets in the prompt `tokens` at which `messages` end, in order.
+
+    A message ends where the chat up to it, rendered by itself, still agrees with the prompt. A template may render a beginning otherwise, or
+    refuse it: such an end is where the two last agree, or none.
+    """
+    found: list[int] = []
+    for count in range(1, len(messages) + 1):
+        try:
+            alone = tokenizer.chat(messages[:count], reply=False)
+        except BadValue:
+            continue
+        end = _agreeing(alone, tokens)
+        if end > (found[-1] if found else 0):
+            found.append(end)
+    return found
+
+
+def _agreeing(first: Sequence[int], second: Sequence[int]) -> int:
+    return next((at for at, (one, other) in enumerate(zip(first, second, strict=False)) if one != other), min(len(first), len(second)))

@@ -19,6 +19,18 @@ class Sampling:
     min_p: float = 0.0
     seed: int | None = None
 
+    def check(self) -> None:
+        """Raise BadValue when a figure is outside its range."""
+        ranges = (
+            ("temperature", self.temperature, self.temperature >= 0, "at least 0 (0 is greedy)"),
+            ("top_p", self.top_p, 0 < self.top_p <= 1, "above 0 and at most 1 (1 keeps all)"),
+            ("top_k", self.top_k, self.top_k >= 0, "at least 0 (0 keeps all)"),
+            ("min_p", self.min_p, 0 <= self.min_p <= 1, "from 0 (keeps all) to 1"),
+        )
+        for name, value, inside, allowed in ranges:
+            if not inside:
+                raise BadValue(what=f"a sampling's {name} is {value}", why=f"it must be {allowed}", hint=f"correct {name}")
+
 
 GREEDY = Sampling()
 

@@ -11,8 +11,8 @@ from kvlab.cache import capture_offsets
 from kvlab.events import Event, Matched, Scheduled, Violation
 from kvlab.lab.lab import Lab
 from kvlab.lab.span_model import SpanModel
-from kvlab.models.message_ends import message_ends
 from kvlab.models.tiny import ByteTokenizer, random_llama
+from kvlab.models.tokens import message_ends
 from kvlab.policy import Policy
 from kvlab.runner.runner import Runner
 from kvlab.workloads import Conversations, Request

@@ -8,9 +8,9 @@ import psutil
 import pytest
 
 import kvlab
-from kvlab.allocator import mlx_meter
 from kvlab.lab import Twin
 from kvlab.lab.lab import Lab
+from kvlab.models import mlx_meter
 from kvlab.models.tiny import random_llama
 from kvlab.policy import Policy
 from kvlab.recording import Recording

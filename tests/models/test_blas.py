@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kvlab.errors import BadValue
-from kvlab.models import blas, blas_check, elf_slots
+from kvlab.models import blas, elf_slots
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has its own fast BLAS; needs Linux")
 
@@ -37,7 +37,7 @@ def test_every_product_is_routed_and_agrees_with_numpy() -> None:
     assert status.used == "scipy-openblas32"
     assert set(before) == set(blas.PRODUCTS)
     assert all(before[name] != after[name] for name in before)
-    assert blas_check.disagreement() is None
+    assert blas.disagreement() is None
 
 
 def test_a_product_after_routing_equals_numpy() -> None:
@@ -80,7 +80,7 @@ def test_a_wrong_product_is_undone_and_reported(monkeypatch: pytest.MonkeyPatch)
     assert "undone" in status.detail
     assert "differs from NumPy" in status.detail
     assert held() == before
-    assert blas_check.disagreement() is None
+    assert blas.disagreement() is None
 
 
 def test_a_library_without_the_products_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

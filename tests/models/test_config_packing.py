@@ -83,9 +83,9 @@ def test_parts_that_the_config_leaves_alone_stay_unpacked(tmp_path: Path) -> Non
     ("packing", "words"),
     [
         ({"quant_method": "fp8", "weight_block_size": [128, 128], "fmt": "e4m3"}, "packed by fp8, which mlx-lm unpacks as it loads: counted unpacked"),
-        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "packed by bitsandbytes, which tells no bits: counted unpacked"),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "packed by bitsandbytes, which gives no bits: counted unpacked"),
         ({"quant_method": "awq", "bits": 7, "group_size": 128}, "with 7 bits and 128 numbers to a scale, which mlx does not pack: counted unpacked"),
-        ({"quant_method": "compressed-tensors", "format": "float-quantized"}, "packed by compressed-tensors, which tells no bits: counted unpacked"),
+        ({"quant_method": "compressed-tensors", "format": "float-quantized"}, "packed by compressed-tensors, which gives no bits: counted unpacked"),
     ],
 )
 def test_else_the_plateau_says_that_they_are_counted_unpacked(tmp_path: Path, packing: dict[str, Any], words: str) -> None:

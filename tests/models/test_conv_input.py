@@ -6,9 +6,8 @@ import mlx.core as mx
 import pytest
 from mlx_lm.models.cache import make_prompt_cache
 
-from kvlab.models.conv_input import keeps_input
 from kvlab.models.random_net import build
-from kvlab.models.shape_of import shape_of
+from kvlab.models.shape_of import keeps_input, shape_of
 from tests.tools.conformance.configs import CONFIGS, config
 
 TOKENS = 2048

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from kvlab.errors import BadValue
-from kvlab.models import sampler
+from kvlab.models.mlx_model import sampler
 from kvlab.workloads.request import GREEDY, Sampling
 
 LOGITS = np.array([[0.0, 3.0, 1.0, 2.0]], dtype=np.float32)
 
 
 def drawn(sampling: Sampling, count: int = 200) -> set[int]:
-    choose = sampler.make(sampling)
+    choose = sampler(sampling)
     mx.random.seed(sampling.seed or 0)
     return {int(np.array(choose(mx.array(LOGITS)))[0]) for _ in range(count)}
 
@@ -36,7 +36,7 @@ def test_what_is_cut_off_is_never_drawn(sampling: Sampling, allowed: set[int]) -
 
 
 def test_a_seed_fixes_what_is_drawn() -> None:
-    choose = sampler.make(Sampling(temperature=1.0, seed=7))
+    choose = sampler(Sampling(temperature=1.0, seed=7))
 
     def ten() -> list[int]:
         mx.random.seed(7)
@@ -57,4 +57,4 @@ def test_a_seed_fixes_what_is_drawn() -> None:
 )
 def test_a_figure_out_of_range_is_named(sampling: Sampling) -> None:
     with pytest.raises(BadValue, match="must be"):
-        sampler.make(sampling)
+        sampler(sampling)

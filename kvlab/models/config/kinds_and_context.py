@@ -13,7 +13,7 @@ CONTEXT_FIELDS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_
 """How configs call the tokens that a model holds; the first that is given counts."""
 
 MOST_CONTEXT = 2**40
-"""Tokens from which on a number stands for no limit: tokenizers write 10^30."""
+"""A context of this many tokens or more means no limit: tokenizers write 10^30."""
 
 LAYER_TYPES = frozenset(
     {
@@ -26,7 +26,7 @@ LAYER_TYPES = frozenset(
 
 
 def require_known(config: Config) -> None:
-    """Check what a config says beside its sizes.
+    """Check the fields of a config that are not sizes.
 
     Raises:
         BadValue: a text_config is no object or an empty one, `layer_types` is too short or has a kind that nobody knows, or the context is no
@@ -46,7 +46,7 @@ def require_known(config: Config) -> None:
 
 
 def context_of(config: Config) -> tuple[str, int]:
-    """Return the field that tells how many tokens the model holds, and their number; ("", 0) when none does."""
+    """Return the field that gives the model's context in tokens, and its value; ("", 0) when none does."""
     for name in CONTEXT_FIELDS:
         value: object = config.text.get(name)
         if isinstance(value, int | float) and 0 < value < MOST_CONTEXT:
@@ -55,12 +55,12 @@ def context_of(config: Config) -> tuple[str, int]:
 
 
 def _require_layer_types(config: Config) -> None:
-    told: object = config.text.get("layer_types")
-    if told is None:
+    value: object = config.text.get("layer_types")
+    if value is None:
         return
-    if not isinstance(told, list):
-        raise config.bad("layer_types", told, "it is a list of kinds, one a layer")
-    kinds = cast("list[object]", told)
+    if not isinstance(value, list):
+        raise config.bad("layer_types", value, "it is a list of kinds, one a layer")
+    kinds = cast("list[object]", value)
     unknown = [(place, kind) for place, kind in enumerate(kinds) if not isinstance(kind, str) or kind not in LAYER_TYPES]
     source = _source(config) if unknown else ""
     for place, kind in unknown:

@@ -1,4 +1,4 @@
-"""Which sizes a config may name. What lies outside is told before a net is built, so that no config makes kvlab work without bound.
+"""Which sizes a config may have. A size outside these bounds is an error before a net is built, so that no config makes kvlab work without bound.
 
 The bounds are far beyond any public model. Fields of other towers (vision, audio) are left alone: mlx-lm does not read them.
 """
@@ -83,7 +83,7 @@ def require_sane(config: Config) -> None:
         if not _whole(value):
             raise config.bad(f"{inner}{name}", value, "it is a whole number of at least 1")
     if not any(config.text.get(name) is not None for name in LAYER_FIELDS):
-        raise config.missing(LAYER_FIELDS[0], "a config tells how many layers the model has")
+        raise config.missing(LAYER_FIELDS[0], "a config gives the model's number of layers")
 
 
 def numbers(data: object, within: str = "", depth: int = 0) -> Iterator[tuple[str, float]]:

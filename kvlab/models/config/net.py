@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import difflib
 import inspect
+import math
 import pkgutil
 import re
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from kvlab.errors import KvlabError
-from kvlab.models.config.blame import not_built
+from kvlab.errors import BadValue, KvlabError
 from kvlab.models.config.source import Config
 
 if TYPE_CHECKING:
@@ -30,21 +32,26 @@ PRICED = re.compile(
 )
 """Fields that the price of a token or of a checkpoint may depend on."""
 
+SIZES = ("hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "intermediate_size", "vocab_size")
+"""Fields that have to fit together in nearly every architecture."""
+
+HINT = "correct the sizes so that they fit together"
+
 
 def number_type(config: Config) -> str | None:
-    """Return the number type of the weights that the config tells; None when it tells none.
+    """Return the number type of the weights that the config gives; None when it gives none.
 
     Raises:
-        BadValue: it tells one that no weights are computed in.
+        BadValue: no weights are computed in that type.
     """
     for field in ("dtype", "torch_dtype"):
-        told = config.text.get(field)
-        if told is None:
+        value = config.text.get(field)
+        if value is None:
             continue
-        name = str(told).removeprefix("torch.")
+        name = str(value).removeprefix("torch.")
         # packed weights of 8 bits and fewer are computed in the usual type
         if name not in NUMBER_TYPES and not name.startswith(("float8", "uint8", "int8")):
-            raise config.bad(field, told, f"weights are computed in {', '.join(sorted(set(NUMBER_TYPES.values())))}")
+            raise config.bad(field, value, f"weights are computed in {', '.join(sorted(set(NUMBER_TYPES.values())))}")
         return NUMBER_TYPES.get(name, USUAL_TYPE)
     return None
 
@@ -59,7 +66,7 @@ def lazy_net(config: Config, dtype: str) -> nn.Module:
     from mlx.utils import tree_map_with_path
 
     model_class, args_class = _classes(config)
-    with told(config):
+    with config_errors(config):
         net: Any = model_class(args_class.from_dict(_copied(config.data)))
         cast = getattr(net, "cast_predicate", lambda _: True)
 
@@ -94,7 +101,7 @@ def assumed(net: nn.Module, config: Config) -> list[str]:
 
 
 @contextlib.contextmanager
-def told(config: Config) -> Iterator[None]:
+def config_errors(config: Config) -> Iterator[None]:
     """Turn whatever mlx-lm raises over a config into an error that names the file."""
     try:
         yield
@@ -107,12 +114,12 @@ def told(config: Config) -> Iterator[None]:
         missing = re.search(r"missing \d+ required \w+ arguments?: '(\w+)'", str(error))
         if missing:
             raise config.missing(missing[1], f"mlx-lm needs it for model_type {config.data.get('model_type')!r}") from error
-        raise not_built(config, error) from error
+        raise _not_built(config, error) from error
 
 
 @contextlib.contextmanager
 def same_random_state() -> Iterator[None]:
-    """Leave MLX's random state as it was: a net draws its weights from it, even if nobody looks at them."""
+    """Leave MLX's random state as it was: a net draws its weights from it, even if they are never evaluated."""
     import mlx.core as mx
 
     high, low = cast("Any", mx.random.state)[0].tolist()
@@ -141,13 +148,55 @@ def _classes(config: Config) -> tuple[Any, Any]:
         )
     if config.data.get("model_file") is not None:
         raise config.bad("model_file", config.data["model_file"], "code that comes with a model is not run", "give a model of an architecture that mlx-lm has")
-    with told(config):
+    with config_errors(config):
         model_class, args_class = _get_classes(config.data)
     for name, parameter in inspect.signature(args_class).parameters.items():
         # some read the fields of a text_config that is not there from the top
         if parameter.default is parameter.empty and name not in config.data and name != "text_config":
             raise config.missing(name, f"mlx-lm needs it for model_type {kind!r}")
     return model_class, args_class
+
+
+def _not_built(config: Config, error: BaseException) -> BadValue:
+    """Return the error for a net that mlx-lm cannot build or run. It names the field at fault where one can be found, else the fields that were read.
+
+    The field is found afterwards, so nothing that mlx-lm accepts is refused.
+    """
+    lines = str(error).strip().splitlines()
+    reason = f"{type(error).__name__}: {lines[0] if lines else 'no reason given'}"
+    for name, value, why in _at_fault(config):
+        return config.bad(name, value, f"{why}; mlx-lm says {reason}")
+    heads, shared = config.text.get("num_attention_heads"), config.text.get("num_key_value_heads")
+    if isinstance(heads, int) and isinstance(shared, int) and shared > 0 and heads % shared:
+        return config.bad("num_key_value_heads", shared, f"num_attention_heads is {heads}, which is no multiple of it; mlx-lm says {reason}", HINT)
+    read = ", ".join(f"{name} {config.text[name]!r}"[:60] for name in SIZES if name in config.text) or "those that are there"
+    kind = config.data.get("model_type")
+    return BadValue(f"{config.where}: its fields make no net of mlx-lm's {kind!r}", f"it was read with {read}; mlx-lm says {reason}", HINT)
+
+
+def _at_fault(config: Config) -> Iterator[tuple[str, object, str]]:
+    for field in _declared(config):
+        if field.name not in config.text:
+            continue
+        value = config.text[field.name]
+        if value is None and field.default is None:
+            continue
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if field.type in (int, "int") and not (number and float(cast("float", value)).is_integer()):
+            yield field.name, value, "it is a whole number"
+        if field.type in (float, "float") and not (number and math.isfinite(cast("float", value))):
+            yield field.name, value, "it is a number"
+
+
+def _declared(config: Config) -> Iterator[dataclasses.Field[Any]]:
+    """Yield the fields that the architecture's module declares; the module was imported when its net was built."""
+    from mlx_lm.utils import MODEL_REMAPPING
+
+    kind = str(config.data.get("model_type"))
+    module = sys.modules.get(f"mlx_lm.models.{MODEL_REMAPPING.get(kind, kind)}")
+    for held in vars(module).values() if module is not None else ():
+        if isinstance(held, type) and dataclasses.is_dataclass(held):
+            yield from dataclasses.fields(held)
 
 
 def _copied(data: dict[str, Any]) -> dict[str, Any]:

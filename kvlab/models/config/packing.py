@@ -40,7 +40,7 @@ class Packing:
         group_size: Numbers to a scale.
         mode: mlx's name of it.
         foreign: Another program packed them: layers only, without embedding and output head.
-        guess: What of it was not told, in words; "" when all was.
+        guess: What was assumed because the config does not give it, in words; "" when nothing was.
         left_alone: Names of parts that stay unpacked.
         of_parts: How single parts are packed, by path.
         unpacked: Why they cannot be counted as packed; "" when they can.
@@ -69,12 +69,12 @@ def packing_of(config: Config) -> Packing | None:
     Raises:
         BadValue: it is no object, or bits or group_size are no sizes.
     """
-    told: object = next((found for name in ("quantization", "quantization_config") if (found := config.text.get(name)) is not None), None)
-    if told is None:
+    value: object = next((found for name in ("quantization", "quantization_config") if (found := config.text.get(name)) is not None), None)
+    if value is None:
         return None
-    if not isinstance(told, dict):
-        raise config.bad("quantization", told, "it is an object with bits and group_size")
-    packing = cast("dict[str, Any]", told)
+    if not isinstance(value, dict):
+        raise config.bad("quantization", value, "it is an object with bits and group_size")
+    packing = cast("dict[str, Any]", value)
     method = str(packing.get("quant_method", packing.get("mode", "affine")))
     if method in PLAIN_MODES:
         size, bits = (_positive(config, packing, name, usual) for name, usual in zip(("group_size", "bits"), PLAIN_MODES[method], strict=True))
@@ -93,13 +93,13 @@ def _foreign(config: Config, packing: dict[str, Any], method: str) -> Packing:
     inner = _weights_of_group(packing) if method == "compressed-tensors" else packing
     name = next((one for one in BITS if one in inner), "")
     if not mode or not name:
-        return Packing(method, unpacked=f"packed by {method}, " + ("in a format that mlx-lm does not load" if name else "which tells no bits"))
-    bits, told = _positive(config, inner, name, 0), inner.get("group_size")
+        return Packing(method, unpacked=f"packed by {method}, " + ("in a format that mlx-lm does not load" if name else "which gives no bits"))
+    bits, given_size = _positive(config, inner, name, 0), inner.get("group_size")
     # GPTQ writes -1 for one scale a row
-    size = USUAL_SIZE if told in (None, -1) else _positive(config, inner, "group_size", USUAL_SIZE)
+    size = USUAL_SIZE if given_size in (None, -1) else _positive(config, inner, "group_size", USUAL_SIZE)
     if bits not in AFFINE_BITS or size not in AFFINE_SIZES:
         return Packing(method, unpacked=f"packed by {method} with {bits} bits and {size} numbers to a scale, which mlx does not pack")
-    guess = f"{USUAL_SIZE} numbers are a guess, its group_size is {told}" if told in (None, -1) else ""
+    guess = f"{USUAL_SIZE} numbers are a guess, its group_size is {given_size}" if given_size in (None, -1) else ""
     return Packing(method, bits, size, foreign=True, guess=guess, left_alone=left_alone)
 
 
@@ -125,8 +125,8 @@ def _weights_of_group(packing: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _names(told: object) -> list[str]:
-    return [name for name in cast("list[object]", told) if isinstance(name, str) and not name.startswith("re:")] if isinstance(told, list) else []
+def _names(value: object) -> list[str]:
+    return [name for name in cast("list[object]", value) if isinstance(name, str) and not name.startswith("re:")] if isinstance(value, list) else []
 
 
 def _positive(config: Config, packing: dict[str, Any], name: str, usual: int) -> int:

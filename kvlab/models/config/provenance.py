@@ -47,8 +47,7 @@ class SourcedShape:
 
     def to_dict(self) -> dict[str, Any]:
         """Return both as a shape's file holds them."""
-        told = {name: {"status": one.status, "source": one.source} for name, one in self.provenance.items()}
-        return self.shape.to_dict() | {"provenance": told}
+        return self.shape.to_dict() | {"provenance": {name: {"status": one.status, "source": one.source} for name, one in self.provenance.items()}}
 
 
 def provenance_from(data: object) -> dict[str, Provenance]:
@@ -60,9 +59,9 @@ def provenance_from(data: object) -> dict[str, Provenance]:
     if not isinstance(data, dict):
         return {}
     found: dict[str, Provenance] = {}
-    for name, told in cast("dict[str, Any]", data).items():
+    for name, entry in cast("dict[str, Any]", data).items():
         try:
-            found[name] = Provenance(status=told["status"], source=told["source"])
+            found[name] = Provenance(status=entry["status"], source=entry["source"])
         except (KeyError, TypeError):
-            raise BadValue(what=f"provenance of {name} is {told!r}", why="it is an object with status and source", hint="correct the entry") from None
+            raise BadValue(what=f"provenance of {name} is {entry!r}", why="it is an object with status and source", hint="correct the entry") from None
     return found

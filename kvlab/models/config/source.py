@@ -1,4 +1,4 @@
-"""Reading a model's config.json: a file, or a folder that holds one. A field that cannot be used is told with the file's name and its value."""
+"""Reading a model's config.json: a file, or a folder that holds one. The error for a field that cannot be used names the file, the field and its value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Config:
     Attributes:
         where: The file as errors name it.
         data: Its fields.
-        folder: The folder it lies in, where weights may lie beside it; None when there is no folder to look at.
+        folder: Its folder, which may hold the weights too; None for a config without a folder.
     """
 
     where: str

@@ -1,4 +1,4 @@
-"""The headers of safetensors files, looked at before a net is built: a damaged file is told as one, not as a net that cannot be built.
+"""The headers of safetensors files, checked before a net is built: the error for a damaged file names the file, not a net that cannot be built.
 
 A file begins with the length of its header (8 bytes, little-endian) and the header itself: JSON with each tensor's place behind it.
 Source: the public format of safetensors.
@@ -22,7 +22,7 @@ POINTER = b"version https:"
 
 
 def require_whole(files: Sequence[Path]) -> None:
-    """Ask whether each file's header can be read and its tensors lie within the file; no weight is read.
+    """Check that each file's header can be read and that its tensors are within the file; no weight is read.
 
     Raises:
         UnreadableInput: a file is damaged, cut short, or was not fetched.
@@ -53,10 +53,10 @@ def _damage_within(file: BinaryIO, size: int) -> str:
         return f"its first 8 bytes say that the header has {length:,} bytes; the file has {size:,}"
     file.seek(8)
     try:
-        told: object = json.loads(file.read(length))
+        header: object = json.loads(file.read(length))
     except (ValueError, RecursionError) as error:
         return f"it is no JSON: {error}"
-    return _places(cast("dict[str, Any]", told), size - 8 - length) if isinstance(told, dict) else "it holds no object"
+    return _places(cast("dict[str, Any]", header), size - 8 - length) if isinstance(header, dict) else "it holds no object"
 
 
 def _places(tensors: dict[str, Any], room: int) -> str:
@@ -66,7 +66,7 @@ def _places(tensors: dict[str, Any], room: int) -> str:
         place: object = cast("dict[str, Any]", tensor).get("data_offsets") if isinstance(tensor, dict) else None
         ends = cast("list[object]", place) if isinstance(place, list) else []
         if len(ends) != 2 or not all(type(end) is int and end >= 0 for end in ends):
-            return f"it does not tell where the tensor {name} lies"
+            return f"it gives no position for the tensor {name}"
         if cast("int", ends[1]) > room:
             return f"the tensor {name} ends at byte {ends[1]:,} of the data, and the file has {room:,}: it was cut short"
     return ""

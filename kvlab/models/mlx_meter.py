@@ -1,13 +1,13 @@
-"""MLXMeter: reads MLX's allocator.
+"""What MLX has allocated, and the arrays that are a net's weights.
 
-Invariants: the weights are held as one flat list, so asking for their bytes costs microseconds; `peak` is never below
+Invariants: the weights are held as one flat list, so reading their bytes takes microseconds; `peak` is never below
 `active` (right after a reset MLX reports a peak that is too low until something is allocated).
 """
 
 # pyright: standard
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kvlab.allocator.meter import Reading
 from kvlab.allocator.process_bytes import own_footprint
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import mlx.core as mx
+    from mlx import nn
 
 
 class MLXMeter:
@@ -48,7 +49,7 @@ class MLXMeter:
         self._mx.reset_peak_memory()
 
     def footprint(self) -> int | None:
-        """Return the bytes that the system charges this process with; None where it does not tell."""
+        """Return the bytes that the system charges this process with; None where it does not report them."""
         return own_footprint()
 
     def clear_pool(self) -> int:
@@ -56,3 +57,18 @@ class MLXMeter:
         before = self._mx.get_cache_memory()
         self._mx.clear_cache()
         return before - self._mx.get_cache_memory()
+
+
+def weights_of(net: nn.Module) -> list[mx.array]:
+    """Return all arrays that `net` keeps, each once, evaluated: its parameters, and what its layers compute once (rotary frequencies)."""
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
+
+    found: dict[int, mx.array] = {}
+    for module in net.modules():
+        # a module is a dict of its own arrays and children; `parameters` leaves out the private ones
+        leaves: Any = tree_flatten(dict(module))
+        found.update((id(leaf), leaf) for _, leaf in leaves if isinstance(leaf, mx.array))
+    arrays = list(found.values())
+    mx.eval(arrays)
+    return arrays

@@ -1,4 +1,4 @@
-"""What a config tells beside its sizes, weights that are damaged, and files that are no config."""
+"""The fields of a config that are not sizes, weights that are damaged, and files that are no config."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_weights_whose_header_is_damaged_are_told_as_that(folder: Path) -> None:
     assert "no object" in damaged(folder, struct.pack("<Q", 2) + b"[]").why
     assert "was cut short" in damaged(folder, whole[:-100]).why
     assert "Git LFS" in damaged(folder, b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n").why
-    assert "does not tell where" in damaged(folder, struct.pack("<Q", 11) + b'{"a": {}}  ').why
+    assert "gives no position" in damaged(folder, struct.pack("<Q", 11) + b'{"a": {}}  ').why
 
 
 def test_a_case_given_as_a_shape_says_so(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How many bytes a model's weights take, without loading them: of files that lie there, as an index tells, or of the parameters' shapes."""
+"""How many bytes a model's weights take, without loading them: from the headers of their files, from an index, or from the parameters' shapes."""
 
 # pyright: standard
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from kvlab.errors import UnreadableInput
-from kvlab.models.config.net import told
+from kvlab.models.config.net import config_errors
 from kvlab.models.config.packing import UNPACKED, packing_of
 from kvlab.models.config.provenance import FACT, GUESS, Provenance
 from kvlab.models.config.source import Config
@@ -21,7 +21,7 @@ INDEX = "model.safetensors.index.json"
 
 
 def weight_files(config: Config) -> list[Path]:
-    """Return the safetensors files beside the config, if all that the index names are there."""
+    """Return the safetensors files in the config's folder, if it has all that the index names."""
     if config.folder is None:
         return []
     files = sorted(config.folder.glob("model*.safetensors"))
@@ -40,12 +40,12 @@ def net_of_files(config: Config) -> nn.Module:
     from mlx_lm.utils import load_model
 
     try:
-        with told(config):
+        with config_errors(config):
             net, _ = load_model(Path(config.where).parent, lazy=True)
     except Exception as error:
         if "safetensors" in str(error):
             raise UnreadableInput(
-                what=f"the weights beside {config.where} cannot be read", why=str(error).splitlines()[0], hint="get the files anew"
+                what=f"the weights next to {config.where} cannot be read", why=str(error).splitlines()[0], hint="get the files anew"
             ) from error
         raise
     return net
@@ -79,12 +79,12 @@ def quantise(net: nn.Module, config: Config) -> str:
             return "Linear" in type(module).__name__ and "lm_head" not in path and not any(name in path for name in packing.left_alone)
         return own is None or own(path, module)
 
-    with told(config):
+    with config_errors(config):
         layers.quantize(net, group_size=packing.group_size, bits=packing.bits, mode=packing.mode, class_predicate=packed)
     return packing.words
 
 
-def weight_bytes(net: nn.Module, *, head_is_tied: bool = False) -> int:
+def parameter_bytes(net: nn.Module, *, head_is_tied: bool = False) -> int:
     """Return the bytes of all parameters by their shapes; without an output head of its own if that is tied to the embedding."""
     from mlx.utils import tree_flatten
 
@@ -92,8 +92,8 @@ def weight_bytes(net: nn.Module, *, head_is_tied: bool = False) -> int:
     return sum(array.nbytes for name, array in named if not (head_is_tied and "lm_head" in name.split(".")))
 
 
-def told_by_index(config: Config) -> tuple[int, Provenance] | None:
-    """Return the bytes that the folder's index of weights tells; None when there is none."""
+def from_index(config: Config) -> tuple[int, Provenance] | None:
+    """Return the bytes of the weights according to the folder's index; None when there is no index."""
     index = _index(config.folder) if config.folder else {}
     total = cast("Mapping[str, Any]", index.get("metadata", {})).get("total_size")
     if not isinstance(total, int) or total < 1:
@@ -101,16 +101,16 @@ def told_by_index(config: Config) -> tuple[int, Provenance] | None:
     return total, Provenance(GUESS, f"total_size of {INDEX}: it may hold weights that mlx-lm does not load")
 
 
-def told_by_files(net: nn.Module, files: list[Path]) -> tuple[int, Provenance]:
+def from_files(net: nn.Module, files: list[Path]) -> tuple[int, Provenance]:
     """Return the bytes of a net that was loaded lazily from `files`."""
-    return weight_bytes(net), Provenance(FACT, f"the tensors that mlx-lm loads of {len(files)} safetensors file{'' if len(files) == 1 else 's'}")
+    return parameter_bytes(net), Provenance(FACT, f"the tensors that mlx-lm loads of {len(files)} safetensors file{'' if len(files) == 1 else 's'}")
 
 
-def told_by_shapes(net: nn.Module, config: Config, dtype: str, packing: str) -> tuple[int, Provenance]:
+def from_shapes(net: nn.Module, config: Config, dtype: str, packing: str) -> tuple[int, Provenance]:
     """Return the bytes of the parameters by their shapes, with how they are packed."""
-    # Gemma's head is tied unless told otherwise; mlx-lm builds one and drops it when no weight comes for it
+    # Gemma's head is tied unless the config says otherwise; mlx-lm builds one and drops it when no weight comes for it
     tied = config.text.get("tie_word_embeddings", str(config.data.get("model_type")).startswith("gemma"))
-    return weight_bytes(net, head_is_tied=bool(tied)), Provenance(
+    return parameter_bytes(net, head_is_tied=bool(tied)), Provenance(
         GUESS, f"the parameters' shapes, {dtype}" + (f", {packing}" if packing else ", not quantised")
     )
 
