@@ -1,4 +1,4 @@
-"""One display hook on floor 0: rich objects answer `_repr_mimebundle_` through it, and views are loaded by name when first asked.
+"""One display hook on floor 0: rich objects answer `_repr_mimebundle_` through it, and views are loaded by name on first use.
 
 This is the one place where a lower floor names a higher one; it does so by text, so nothing is imported until something is shown.
 """

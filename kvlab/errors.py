@@ -40,6 +40,6 @@ class UnreadableInput(KvlabError):
 
 
 def shown(value: object) -> str:
-    """Return a value as an error's `what` tells it: at most 80 characters."""
+    """Return a value as an error's `what` prints it: at most 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

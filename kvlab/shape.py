@@ -18,7 +18,7 @@ KINDS = ("kv", "rotating", "recurrent", "stateless", "draft_kv", "hidden")
 """The layer kinds: full attention, sliding window, recurrent state, no state at all, a draft head's full attention, the backbone's hidden states."""
 
 WHOLE_STATE = frozenset({"rotating", "recurrent"})
-"""The layer kinds that can be restored only where a whole state of them stands."""
+"""The layer kinds that can be restored only from a checkpoint."""
 
 KV_KINDS = frozenset({"kv", "draft_kv"})
 """The layer kinds whose buffers have a slot a token and room to grow."""
@@ -71,8 +71,8 @@ class LayerGroup:
     def __str__(self) -> str:
         """The group in words, such as `3 layers of kind recurrent: 57.00 KiB a checkpoint`."""
         prices = ((self.bytes_per_token, "a token"), (self.state_bytes, "a checkpoint"))
-        told = [f"{binary(size)} {per}" for size, per in prices if size] + ([f"window of {self.window:,} tokens"] if self.window else [])
-        return f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'} of kind {self.kind}: {', '.join(told) or 'no bytes'}"
+        prices_text = [f"{binary(size)} {per}" for size, per in prices if size] + ([f"window of {self.window:,} tokens"] if self.window else [])
+        return f"{len(self.layers)} layer{'' if len(self.layers) == 1 else 's'} of kind {self.kind}: {', '.join(prices_text) or 'no bytes'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Shape:
         groups: Its layers, by kind and price.
         weights_bytes: Bytes of the weights once loaded.
         context: Tokens the model can hold; 0 when unknown.
-        look_ahead: Tokens a draft head looks ahead: 0 or 1.
+        look_ahead: Look-ahead of a draft head in tokens: 0 or 1.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Shape:
     def __str__(self) -> str:
         """The shape in words, a line a layer group; every figure with its unit."""
         context = f", context of {self.context:,} tokens" if self.context else ""
-        ahead = ", a draft head that looks 1 token ahead" if self.look_ahead else ""
+        ahead = ", a draft head with a look-ahead of 1 token" if self.look_ahead else ""
         head = f"Shape of {self.name}: weights {binary(self.weights_bytes)}{context}{ahead}"
         return visible("\n".join([head, *(f"  {group}" for group in self.groups)]))
 

@@ -1,6 +1,6 @@
 """Files that come with kvlab: `data/` and `notebooks/`.
 
-In a checkout (an editable install) they lie beside the package; a wheel carries them inside it, as `_data` and `_notebooks`.
+In a checkout (an editable install) they are next to the package; a wheel carries them inside it, as `_data` and `_notebooks`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ledger of bytes: who retains what, beside what the allocator itself counts."""
+"""The ledger of bytes: who retains what, compared with the allocator's own count."""
 
 from kvlab.allocator.ledger import Ledger
 from kvlab.allocator.meter import Meter, Reading

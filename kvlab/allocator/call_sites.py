@@ -1,9 +1,9 @@
-"""Call sites: which Python code asked for bytes. A run that records them marks `Allocated`, `SnapshotTaken` and `SnapshotOwned` with it.
+"""Call sites: which Python code allocated bytes. A run that records them marks `Allocated`, `SnapshotTaken` and `SnapshotOwned` with it.
 
 A call site is a line `FILE:LINE FUNCTION` for kvlab's function that took the bytes, then one for each of kvlab's functions that called it, then
 the nearest line of the code that called kvlab. Other people's packages and Python's own modules between them are left out.
 
-Invariant: no path of the machine is told, since recordings are shared: a file is named from its package on, one in no package by its name alone.
+Invariant: no path of the machine is recorded, since recordings are shared: a file is named from its package on, one in no package by its name alone.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ MARKED = (Allocated, SnapshotTaken, SnapshotOwned)
 """Events that carry a call site."""
 
 PACKAGE = Path(__file__).parents[1]
-"""Where kvlab lies."""
+"""kvlab's folder."""
 
 BOOKKEEPING = ("kvlab/allocator/", "kvlab/events/", "kvlab/layers/book.py")
-"""Files that only write down what others asked for."""
+"""Files that only record allocations of others."""
 
 CELL = "cell"
 """What the file of a notebook's cell is called."""
@@ -35,7 +35,7 @@ _PYTHONS_OWN = tuple({sysconfig.get_paths()[name] for name in ("stdlib", "platst
 
 
 class CallSites:
-    """Marks events with the code that asked for their bytes."""
+    """Marks events with the code that allocated their bytes."""
 
     __slots__ = ("_files",)
 
@@ -60,7 +60,7 @@ class CallSites:
 
 
 def _file(code: CodeType, module: str) -> tuple[str, bool]:
-    """Return how the file of `code` is called, "" when its frames are left out, and whether its callers are told too."""
+    """Return how the file of `code` is called, "" when its frames are left out, and whether its callers are recorded too."""
     path = Path(code.co_filename)
     ours = path.is_relative_to(PACKAGE)
     name = (PACKAGE.name / path.relative_to(PACKAGE)).as_posix() if ours else _from_package(path, module)
@@ -70,7 +70,7 @@ def _file(code: CodeType, module: str) -> tuple[str, bool]:
 
 
 def _from_package(path: Path, module: str) -> str:
-    """Return `path` from the package of `module` on; its last part alone when it lies in none."""
+    """Return `path` from the package of `module` on; its last part alone when it is in none."""
     if path.parent.name.startswith("ipykernel_"):
         return CELL
     packages = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]

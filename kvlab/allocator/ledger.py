@@ -1,7 +1,7 @@
-"""Ledger: the bytes each owner retains, kept beside the allocator's own count.
+"""Ledger: the bytes each owner retains, compared with the allocator's own count.
 
 Owners are `weights`, `live` (live buffers) and `snapshots` (of the trie's nodes); the `pool` is the allocator's own.
-What the process had in use before (`outside`: another model, a user's arrays) is told once and taken off `active` and `peak` from then on.
+What the process had in use before (`outside`: another model, a user's arrays) is read once and subtracted from `active` and `peak` from then on.
 Invariant: unattributed = active - weights - live - snapshots - transient, and each owner's bytes are the sum of what it took less what it gave.
 """
 
@@ -13,11 +13,11 @@ from kvlab.allocator.meter import Meter
 from kvlab.events import Allocated, BytesRead, Event, Freed, Loaded, PoolCleared
 
 AT_REST = ("load", "close", "unload")
-"""Phases at which the process's footprint is read: once a request, as the system takes up to some milliseconds to tell it."""
+"""Phases at which the process's footprint is read: once a request, as the system takes up to some milliseconds to report it."""
 
 
 class Ledger:
-    """Keeps every owner's retained bytes and writes down each change.
+    """Keeps every owner's retained bytes and records each change.
 
     Attributes:
         weights: Bytes the weights' buffers retain.
@@ -62,7 +62,7 @@ class Ledger:
         self._emit(Loaded(weights=self.weights, outside=self.outside, active=reading.active, pool=reading.pool))
 
     def unload(self) -> None:
-        """The weights were let go."""
+        """The weights were freed."""
         self._emit(Freed(owner="weights", retained=self.weights))
         self.weights = 0
 
@@ -99,7 +99,7 @@ class Ledger:
         self._emit(Allocated(owner="transient", retained=retained))
 
     def sweep(self) -> None:
-        """All consumed buffers were let go."""
+        """All consumed buffers were freed."""
         self._emit(Freed(owner="transient", retained=self.transient))
         self.transient = 0
 
@@ -113,7 +113,7 @@ class Ledger:
         self._meter.reset_peak()
 
     def read(self, phase: str, *, live_logical: int, counted: int, budget: int, nodes: int, paged_out: int | None = None) -> BytesRead:
-        """Write down and return every owner's bytes at this moment; `paged_out` where the budget sees something else than that."""
+        """Record and return every owner's bytes at this moment; `paged_out` where the budget counts something else."""
         reading = self._meter.read()
         active = reading.active - self.outside
         self.peak = reading.peak - self.outside

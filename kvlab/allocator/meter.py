@@ -1,4 +1,4 @@
-"""Meter: reads an allocator. The real one asks MLX; the twin's adds up what the rules say."""
+"""Meter: reads an allocator. The real one reads MLX's counters; the twin's adds up the bytes that the rules give."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Meter(Protocol):
     """An allocator's counters.
 
     Attributes:
-        measures: It asks an allocator; if not, it adds up what the owners say, and nothing can be unattributed.
+        measures: It reads an allocator; if not, it adds up what the owners retain, and nothing can be unattributed.
     """
 
     measures: bool
@@ -37,7 +37,7 @@ class Meter(Protocol):
         ...
 
     def footprint(self) -> int | None:
-        """Return what the system charges the whole process with, in bytes; None where nobody can tell. It may take some milliseconds."""
+        """Return the bytes that the system charges the whole process with; None where it does not report them. It may take some milliseconds."""
         ...
 
     def clear_pool(self) -> int:

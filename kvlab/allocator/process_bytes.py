@@ -1,9 +1,9 @@
-"""What the system says that a process holds: a probe asks it of a server's processes, a real run of its own.
+"""The bytes that the system reports for a process: a probe reads those of a server's processes, a real run its own.
 
 - Linux: `/proc/PID/smaps_rollup`. The footprint is anonymous + swapped: what only the process's end or swapping gives back. Mapped is resident - anonymous.
 - macOS: `proc_pid_rusage`, which has the physical footprint that Activity Monitor and `footprint` print (psutil has no such figure). Resident bytes miss
   what the GPU holds there.
-- elsewhere, or without the right to look: resident bytes only.
+- elsewhere, or without permission: resident bytes only.
 
 A footprint may be less than the allocator's active bytes: pages never written are not charged, and on Linux neither are weights mapped from a file.
 """
@@ -27,11 +27,11 @@ class ProcessBytes:
 
     Attributes:
         footprint: Bytes the system charges it with.
-        resident: Bytes of it that lie in RAM.
+        resident: Bytes of it in RAM.
         anonymous: Resident bytes that no file backs.
         mapped: Resident bytes of files.
         swapped: Bytes that were written to swap.
-        step: The bytes in whose multiples the footprint is told; 0 for single bytes.
+        step: The bytes in whose multiples the footprint is reported; 0 for single bytes.
         text: What a tool printed of its categories.
     """
 
@@ -50,15 +50,15 @@ def read_linux(pid: int, proc: Path = Path("/proc")) -> ProcessBytes:
         text = (proc / str(pid) / "smaps_rollup").read_text()
     except OSError:
         return read_resident(pid)
-    told = {name: int(kib) * 1024 for name, kib in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)}
-    if "Rss" not in told:
+    fields = {name: int(kib) * 1024 for name, kib in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)}
+    if "Rss" not in fields:
         return read_resident(pid)
-    anonymous, swapped = told.get("Anonymous"), told.get("Swap")
+    anonymous, swapped = fields.get("Anonymous"), fields.get("Swap")
     return ProcessBytes(
         footprint=None if anonymous is None else anonymous + (swapped or 0),
-        resident=told["Rss"],
+        resident=fields["Rss"],
         anonymous=anonymous,
-        mapped=None if anonymous is None else told["Rss"] - anonymous,
+        mapped=None if anonymous is None else fields["Rss"] - anonymous,
         swapped=swapped,
     )
 
@@ -72,7 +72,7 @@ def read_resident(pid: int) -> ProcessBytes:
 
 
 def read_rusage(pid: int, library: Any = None) -> ProcessBytes:
-    """Ask macOS's own library of process figures; resident bytes only where it has no answer. `library` stands in for it in tests."""
+    """Call macOS's own library of process figures; resident bytes only where it fails. Tests pass a `library` of their own."""
     usage = _Usage()
     try:
         answer = (library or ctypes.CDLL(None)).proc_pid_rusage(pid, RUSAGE_INFO_V0, ctypes.byref(usage))
@@ -109,6 +109,6 @@ _READERS = {"Linux": read_linux, "Darwin": read_rusage}
 
 
 def own_footprint() -> int | None:
-    """Return the bytes that the system charges this process with; None where it does not tell."""
+    """Return the bytes that the system charges this process with; None where it does not report them."""
     reader = _READERS.get(platform.system())
     return None if reader is None else reader(os.getpid()).footprint

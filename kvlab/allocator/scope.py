@@ -1,6 +1,6 @@
-"""Scope: how long arrays live. What a scope holds is let go when it ends, and using it later is an error that names the scope.
+"""Scope: the lifetime of arrays. What a scope holds is released when it ends, and using it later is an error that names the scope.
 
-Two kinds, by use: a held scope lives as long as its owner (a snapshot), a function scope as long as a `with` block (a merge), from which
+Two kinds, by use: a held scope has the lifetime of its owner (a snapshot), a function scope that of a `with` block (a merge), from which
 results leave only by `keep`. Under `lifetimes=sweep` a consumed input's scope ends at the next sweep instead.
 """
 

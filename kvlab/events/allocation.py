@@ -24,7 +24,7 @@ class Allocated(Event):
     """`owner` (weights, live, snapshots, transient) took `retained` bytes; `node` when a node's snapshot did.
 
     A long run of the twin may leave out these and `Freed` of snapshots (`Manifest.left_out`): there they follow from the snapshots' own events.
-    `call_site` is the Python code that asked for it, when the run records call sites: `FILE:LINE FUNCTION`, then who called that, a line each.
+    `call_site` is the Python code that allocated it, when the run records call sites: `FILE:LINE FUNCTION`, then its callers, a line each.
     """
 
     kind: ClassVar[str] = "allocated"
@@ -56,7 +56,7 @@ class PoolCleared(Event):
 class BytesRead(Event):
     """All owners' bytes at one moment; `phase` is load, begin, prefill, attach, decode, close or unload.
 
-    With source `twin` these are predicted: what a lawful cache holds after the same requests under the same policy.
+    With source `twin` these are predicted: what the expected policy (`kvlab.lab.twin.expected_policy`) would hold after the same requests.
 
     Attributes:
         weights: Retained by the weights.
@@ -72,7 +72,7 @@ class BytesRead(Event):
         peak: The highest active bytes since the request began.
         budget: The policy's budget.
         nodes: Nodes in the trie, the root included.
-        footprint: Of the whole process, as the system tells it (`kvlab.allocator.process_bytes`); read of a real run at load, close and unload, else None.
+        footprint: Of the whole process, as the system reports it (`kvlab.allocator.process_bytes`); read of a real run at load, close and unload, else None.
     """
 
     kind: ClassVar[str] = "bytes_read"

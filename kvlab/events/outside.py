@@ -1,4 +1,4 @@
-"""Events of what is seen from outside: figures read off tools, tables and servers, and the life of servers and their processes."""
+"""Events observed from outside: figures read from tools, tables and servers, and the lifetimes of servers and their processes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kvlab.events.base import Event
 
 @dataclass(slots=True)
 class Observed(Event):
-    """A figure that somebody read off something outside: a tool, a table, a server's answer. Of its three values one is set.
+    """A figure that was read from a tool, a table or a server's answer. Of its three values one is set.
 
     Attributes:
-        gauge: What was read: size, footprint, rss, swap_used, decode_tps, ...; `kvlab.importers.gauges` has those that importers use.
+        gauge: The quantity: size, footprint, rss, swap_used, decode_tps, ...; `kvlab.importers.gauges` has those that importers use.
         label: Whose it is: a model, a kind of region, a row's own name, an arm of a comparison; "" when there is one only.
         observed: Bytes; may be negative in a difference.
         number: A figure that is not bytes.
@@ -21,7 +21,7 @@ class Observed(Event):
         unit: The unit as it was found: `GB`, `GiB`, `pages of 16384 B`, `s`; "" for a bare number.
         step: Bytes between this print and the next one that differs: `18 GB` has a step of 10^9. None when not bytes.
         pid: The process it is of.
-        at: The moment as it was found; "" when none stands there.
+        at: The time as it was found; "" when none was given.
     """
 
     kind: ClassVar[str] = "observed"
@@ -43,10 +43,10 @@ class Listed(Event):
     Attributes:
         count: How many it named at once.
         model: The model's name.
-        digest: Which weights, as the server names them; "" when not told.
-        context: Its context length in tokens; None when not told.
-        label: What the server says of how long it stays.
-        at: The moment as it was found; "" when none stands there.
+        digest: Which weights, as the server names them; "" when not reported.
+        context: Its context length in tokens; None when not reported.
+        label: How long it stays loaded, as the server reports it.
+        at: The time as it was found; "" when none was given.
     """
 
     kind: ClassVar[str] = "listed"
@@ -60,13 +60,13 @@ class Listed(Event):
 
 @dataclass(slots=True)
 class RunnerChanged(Event):
-    """A server told of one of its runner processes.
+    """A server reported a change of one of its runner processes.
 
     Attributes:
         state: One of `RUNNER_STATES`.
-        model: The model it runs; "" when not told.
-        pid: Its number; None when not told.
-        port: The port it answers on; None when not told.
+        model: The model it runs; "" when not reported.
+        pid: Its number; None when not reported.
+        port: The port it listens on; None when not reported.
     """
 
     kind: ClassVar[str] = "runner_changed"
@@ -86,10 +86,10 @@ class ProcessSeen(Event):
 
     Attributes:
         pid: Its number.
-        ppid: Its parent's number; None when not told.
+        ppid: Its parent's number; None when not reported.
         label: The name of its program.
         model: The model that it holds; "" when not known.
-        at: The moment as it was found; "" when none stands there.
+        at: The time as it was found; "" when none was given.
     """
 
     kind: ClassVar[str] = "process_seen"
@@ -127,14 +127,14 @@ UNDERSTOOD = ("read", "known", "not_understood")
 
 @dataclass(slots=True)
 class LifeSign(Event):
-    """A client saw something of the life of a server.
+    """A client observed a server: a sign that it works, restarts, unloads or fails.
 
     Attributes:
         state: One of `LIFE_SIGNS`.
         model: The model that it is about; "" when it is about none.
         pid: The process that it is about; None when not known.
         seconds: What it took.
-        message: What was told of it; never a prompt or an answer.
+        message: Its details; never a prompt or an answer.
     """
 
     kind: ClassVar[str] = "life_sign"
@@ -151,6 +151,6 @@ LIFE_SIGNS = (
     *("restart_asked", "not_restarted"),
     *("stalled", "refused", "wrong_answer", "failed"),
 )
-"""`replaced`: a model that stayed listed is held by another process. `left_behind`: not listed, and the old process lives. `unload_verified`: not listed,
+"""`replaced`: a model that stayed listed is held by another process. `left_behind`: not listed, and the old process is alive. `unload_verified`: not listed,
 its process gone. `settled`: two equal readings, or the time to settle, of the same processes. `stalled`: no answer in time, or seconds that the server does
-not account for. `refused`: nobody takes the connection. `wrong_answer`: not what the API promises. `failed`: an error."""
+not account for. `refused`: connection refused. `wrong_answer`: not what the API promises. `failed`: an error."""

@@ -1,4 +1,4 @@
-"""Events of a request: from the question to the last token."""
+"""Events of a request: from the prompt to the last token, warnings, and what must not happen (wrong positions, broken invariants)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kvlab.events.base import Event
 class RequestBegan(Event):
     """A request was taken up: `tokens` in its prompt, at most `limit` new ones. `text` is the prompt.
 
-    `prompt_tokens` are its token ids, each with the text that it adds, as JSON: `[[id, text], …]`; told by runs that store texts.
+    `prompt_tokens` are its token ids, each with the text that it adds, as JSON: `[[id, text], …]`; recorded by runs that store texts.
     """
 
     kind: ClassVar[str] = "request_began"
@@ -25,7 +25,7 @@ class RequestBegan(Event):
 
 @dataclass(slots=True)
 class Matched(Event):
-    """The trie was asked and the layers restored.
+    """The prompt was matched in the trie and the layers were restored.
 
     `matched` tokens agree with the trie, `cached` were restored, `left` must be evaluated. `reason` is one of `REASONS`;
     `layer` is the kind that limited the restore ("" when none did).
@@ -82,7 +82,7 @@ class RequestClosed(Event):
 
 
 STOPS = ("stop_token", "limit", "context", "cancelled", "no_reply", "failed")
-"""Why a request ended: a stop token, its limit of new tokens, the context is full, cancelled, none asked, a server did not answer it."""
+"""Why a request ended: a stop token, its limit of new tokens, the context is full, cancelled, no reply requested, a server did not answer it."""
 
 
 @dataclass(slots=True)
@@ -90,4 +90,25 @@ class Warned(Event):
     """Something a user should know; `message` names figures, never prompts or answers."""
 
     kind: ClassVar[str] = "warned"
+    message: str = ""
+
+
+@dataclass(slots=True)
+class WrongPositions(Event):
+    """Restored positions [start, end) of layer group `group` hold what request `belongs_to` wrote there."""
+
+    kind: ClassVar[str] = "wrong_positions"
+    group: int = 0
+    layer: str = ""
+    start: int = 0
+    end: int = 0
+    belongs_to: int = 0
+
+
+@dataclass(slots=True)
+class Violation(Event):
+    """An invariant does not hold: the `rule`'s id, and which values broke it."""
+
+    kind: ClassVar[str] = "violation"
+    rule: str = ""
     message: str = ""

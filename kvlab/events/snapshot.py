@@ -1,4 +1,4 @@
-"""Events of snapshots: captures that were asked for and made, each snapshot's life, and the way between nodes and live buffers."""
+"""Events of snapshots: captures scheduled and made, each snapshot's lifetime, and copies between nodes and live buffers."""
 
 from __future__ import annotations
 

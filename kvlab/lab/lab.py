@@ -15,8 +15,7 @@ from kvlab.runner.runner import Runner
 from kvlab.units import KIB, binary
 from kvlab.visible_text import visible
 from kvlab.workloads import Request
-from kvlab.workloads.in_vocabulary import in_vocabulary
-from kvlab.workloads.streams import FIRST_STREAM
+from kvlab.workloads.streams import FIRST_STREAM, in_vocabulary
 
 if TYPE_CHECKING:
     from kvlab.models.mlx_model import MLXModel

@@ -141,7 +141,7 @@ def _require_whole(shape: Shape) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**50:
             raise BadValue(what=f"{name} is {value!r}", why="it is a whole number from 0 to 2^50", hint="correct the value")
     if shape.look_ahead > 1:
-        raise BadValue(what=f"look_ahead is {shape.look_ahead}", why="a draft head looks 0 or 1 tokens ahead", hint="correct the value")
+        raise BadValue(what=f"look_ahead is {shape.look_ahead}", why="a draft head has a look-ahead of 0 or 1 tokens", hint="correct the value")
 
 
 def _keeping(shape: Shape) -> Shape:

@@ -50,7 +50,7 @@ def facts(twin: Twin) -> list[tuple[str, str]]:
     """Return the card's lines as (name, words)."""
     shape, seen = twin.shape, twin.outlook
     context = f", context of {shape.context:,} tokens" if shape.context else ""
-    ahead = ", a draft head that looks 1 token ahead" if shape.look_ahead else ""
+    ahead = ", a draft head with a look-ahead of 1 token" if shape.look_ahead else ""
     return [
         ("weights", f"{binary(shape.weights_bytes)}{_status(twin, 'weights_bytes')}{context}{ahead}"),
         ("a token", _a_token(_kept_by_token(twin))),

@@ -1,4 +1,4 @@
-"""Workloads: what is asked of a model or the twin. Named scenarios, case files, conversations, streams of token ids."""
+"""Workloads: the requests that a model or the twin runs. Named scenarios, case files, conversations, streams of token ids."""
 
 from __future__ import annotations
 

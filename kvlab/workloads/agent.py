@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import random
+from typing import Any
+
 from kvlab.workloads.questions import QUESTIONS
 from kvlab.workloads.request import Follow, Request
-from kvlab.workloads.tool_schema import SCHEMA_CHARACTERS, TOOLS, schema
+
+TOOLS = 32
+SCHEMA_CHARACTERS = 89_000
+"""The size of a real agent's catalogue in the reports: 32 tools in about 89 KB."""
 
 TURNS = 6
 SINGLES = 15
@@ -16,7 +23,7 @@ INSTRUCTIONS = (
     "You help in a small office. Use a tool when one fits, one at a time, and wait for its result. "
     "When you have what you need, answer in one short sentence. The tools are:\n"
 )
-_ASKED = (
+_TURNS = (
     "Please find the letter from the garden shop.",
     "Put its date into the ledger.",
     "How many pages does the route plan have?",
@@ -30,6 +37,13 @@ _CALLS = {0: "letter", 2: "route plan", 3: "pictures"}
 _RESULT = "The tool found the {what}: {rows} entries, the newest from this morning, the oldest from spring; each has a name, a size and an owner. "
 RESULT_CHARACTERS = 1600
 
+_VERBS = ("read", "write", "find", "list", "copy", "move", "count", "sort", "open", "close", "send", "fetch", "check", "plan", "merge", "trace")
+_NOUNS = ("note", "page", "folder", "letter", "map", "table", "picture", "ticket", "garden", "ledger", "recipe", "route", "shelf", "voice", "window", "account")
+_TYPES = ("string", "integer", "boolean", "number")
+_OPENINGS = ("Says", "Names", "Limits", "Describes", "Selects", "Counts", "Marks", "Bounds")
+_MIDDLES = ("which part is meant", "how far the work goes", "what is left out", "in which order results come", "who may see it", "when it was last changed")
+_ENDINGS = ("as the owner wrote it", "with a short reason", "from the first line on", "unless nothing fits", "for the whole project", "in plain words")
+
 
 def agent_requests(scale: float = 1.0, singles: int = SINGLES, new_tokens: int = NEW_TOKENS) -> tuple[Request, ...]:
     """Return nine calls of one session in six turns, then `singles` one-line requests that share its system prompt.
@@ -39,14 +53,43 @@ def agent_requests(scale: float = 1.0, singles: int = SINGLES, new_tokens: int =
     """
     system = ("system", INSTRUCTIONS + _catalogue(scale))
     session: list[Request] = []
-    for turn, asked in enumerate(_ASKED):
-        session.append(_call(len(session), (("user", asked),), new_tokens, system))
+    for turn, message in enumerate(_TURNS):
+        session.append(_call(len(session), (("user", message),), new_tokens, system))
         if turn in _CALLS:
             session.append(_call(len(session), (("tool", _result(_CALLS[turn], scale)),), new_tokens, system))
     alone = [
         Request(label=f"single {place + 1}", messages=(system, ("user", _short(place))), max_new=5, ignore_stop=True, think_s=2.0) for place in range(singles)
     ]
     return (*session, *alone)
+
+
+def schema(tools: int = TOOLS, characters: int = SCHEMA_CHARACTERS, seed: int = 1) -> str:
+    """Return a made-up catalogue of tools as JSON text of about `characters`; the same seed gives the same text.
+
+    No two tools have the same name, up to 256 tools.
+    """
+    rng = random.Random(seed)
+    names = [f"{verb}_{noun}" for verb in _VERBS for noun in _NOUNS]
+    rng.shuffle(names)
+    # the brackets and commas around the tools take two characters each
+    return json.dumps([_tool(rng, name, characters // tools - 2) for name in names[:tools]])
+
+
+def _tool(rng: random.Random, name: str, room: int) -> dict[str, Any]:
+    verb, _, noun = name.partition("_")
+    parameters: dict[str, Any] = {}
+    tool: dict[str, Any] = {
+        "type": "function",
+        "function": {"name": name, "description": f"Use this to {verb} a {noun}.", "parameters": {"type": "object", "properties": parameters}},
+    }
+    while len(json.dumps(tool)) < room:
+        sentence = f"{rng.choice(_OPENINGS)} {rng.choice(_MIDDLES)}, {rng.choice(_ENDINGS)}."
+        left = room - len(json.dumps(tool))
+        if left < 120:
+            tool["function"]["description"] += f" {sentence}"[: max(1, left)]
+        else:
+            parameters[f"{rng.choice(_NOUNS)}_{len(parameters) + 1}"] = {"type": rng.choice(_TYPES), "description": sentence}
+    return tool
 
 
 def _call(place: int, messages: tuple[tuple[str, str], ...], new_tokens: int, system: tuple[str, str]) -> Request:

@@ -1,7 +1,7 @@
-"""Requests of a trace, made one at a time: a trace of thousands of long prompts never stands in a process whole.
+"""Requests of a trace, made one at a time, so that a trace of thousands of long prompts is never in a process as a whole.
 
 Invariants: block `n` of a trace is always the same run of token ids, and two blocks share none; what a prompt holds beyond its blocks is
-fresh. The same row gives the same request whenever it is asked for.
+fresh. The same row gives the same request on every access.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ BLOCK_IDS = FIRST_FRESH - FIRST_STREAM
 FRESH_IDS = FIRST_RERENDERED - FIRST_FRESH
 """Token ids for what no block names."""
 
+MOONCAKE_BLOCK = 512
+BAILIAN_BLOCK = 16
+SIZES = (MOONCAKE_BLOCK, BAILIAN_BLOCK, 64, 32, 128, 256, 1024, 2048, 4096, 8)
+"""Sizes that public traces and servers use, the likelier first."""
+
 
 @dataclass(slots=True)
 class TraceRows:
@@ -28,7 +33,7 @@ class TraceRows:
 
     Attributes:
         where: The file, for errors.
-        block: Tokens a block stands for; 0 when the trace names none.
+        block: Tokens of a block; 0 when the trace names none.
         arrival: Seconds since the first row.
         tokens: Tokens of each prompt.
         output: Tokens of each reply.
@@ -105,3 +110,30 @@ class TraceRequests(Sequence[Request]):
     def _blocks_of(self, place: int) -> int:
         ends = self._rows.ends
         return ends[place] - (ends[place - 1] if place else 0) if self._rows.block else 0
+
+
+def block_size(tokens: Sequence[int], counts: Sequence[int], usual: int) -> int:
+    """Return the tokens of a block, estimated from all rows: a trace names its blocks, not their size.
+
+    A row of n blocks of B tokens has more than (n - 1) x B tokens, as its last block may be cut, and fewer than (n + 1) x B. The usual size is
+    returned if all rows agree with it; else the first other one that all agree with; else the one that most rows agree with, and a row that
+    does not is an error.
+
+    Args:
+        tokens: Tokens of each row's prompt.
+        counts: Blocks of each row.
+        usual: The size that this kind of trace has.
+    """
+    best, most = usual, -1
+    for size in dict.fromkeys((usual, *SIZES)):
+        agree = sum(agrees(length, count, size) for length, count in zip(tokens, counts, strict=True))
+        if agree == len(tokens):
+            return size
+        if agree > most:
+            best, most = size, agree
+    return best
+
+
+def agrees(tokens: int, count: int, size: int) -> bool:
+    """Whether `count` blocks of `size` make a prompt of `tokens`."""
+    return (count - 1) * size < tokens < (count + 1) * size

@@ -51,7 +51,7 @@ class Chats:
         return chat, follow
 
     def noted(self, fields: Fields, chat: str, follow: Follow | None, own: int, reply: int) -> None:
-        """Note a request of `own` tokens beside what it goes on from, and of a reply of `reply` tokens.
+        """Record a request of `own` tokens after what it continues, and a reply of `reply` tokens.
 
         Raises:
             BadValue: its prompt is empty, or it is cancelled past the prompt's end.
@@ -87,7 +87,7 @@ def _require_there(fields: Fields, follow: Follow, last: _Turn) -> None:
     if follow.keep_reply > last.reply:
         raise fields.bad("keep_reply_tokens", f"the reply before it has {last.reply:,} tokens")
     if follow.keep_reply and not follow.drop_tail:
-        raise fields.bad("keep_reply_tokens", "it stands beside drop_tail_tokens: a reply is kept in part only where the prompt's end is rendered differently")
+        raise fields.bad("keep_reply_tokens", "it needs drop_tail_tokens: a reply is kept in part only where the prompt's end is rendered differently")
 
 
 def _before(follow: Follow, last: _Turn) -> int:

@@ -1,6 +1,6 @@
 """What a case expects, as its file says it: known keys with values of their kind. kvlab/cli/expected_judged.py judges it.
 
-Invariants: a key that is not known is an error that names it, whatever its depth. `WORDS` are told to readers and judged by nobody. Keys
+Invariants: a key that is not known is an error that names it, whatever its depth. `WORDS` are for readers and not judged. Keys
 that begin with `control_` say what holds when the workload runs again under the choices of `control`.
 """
 
@@ -39,14 +39,14 @@ _KEYS = (
 
 
 def expected_of(case: Fields) -> dict[str, Any]:
-    """Return the `expected` of a case as it stands, once every key of it is known and has a value of its kind.
+    """Return the `expected` of a case unchanged, after checking that every key is known and has a value of its kind.
 
     Raises:
         BadValue: a key is unknown or a value cannot be used; file, key and value are named.
     """
-    told = case.table("expected")
-    pinned = [name for name in told if PINNED.fullmatch(name)]
-    fields = Fields(f"{case.where}, expected", told, (*dict.fromkeys(_KEYS), *pinned))
+    expected = case.table("expected")
+    pinned = [name for name in expected if PINNED.fullmatch(name)]
+    fields = Fields(f"{case.where}, expected", expected, (*dict.fromkeys(_KEYS), *pinned))
     for name in fields.data:
         if name in _TEXT_KEYS:
             fields.text(name)
@@ -58,7 +58,7 @@ def expected_of(case: Fields) -> dict[str, Any]:
         _require_checkpoints(fields, name)
     _require_sizes(fields)
     _require_control(fields)
-    return told
+    return expected
 
 
 def control_choices(expected: dict[str, Any]) -> dict[str, Any] | None:
@@ -66,8 +66,8 @@ def control_choices(expected: dict[str, Any]) -> dict[str, Any] | None:
     control: object = expected.get("control")
     if isinstance(control, dict):
         return cast("dict[str, Any]", control)
-    told = NO_GAP.fullmatch(control) if isinstance(control, str) else None
-    return dict([told[1].split("=", 1)]) if told else None
+    sentence = NO_GAP.fullmatch(control) if isinstance(control, str) else None
+    return dict([sentence[1].split("=", 1)]) if sentence else None
 
 
 def _require_counts(fields: Fields, name: str) -> None:

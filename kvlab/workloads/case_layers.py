@@ -38,9 +38,9 @@ def shape_of(case: Fields, name: str) -> Shape:
     layers = case.data.get("layers")
     if isinstance(layers, list):
         return _from_list(case, cast("list[Any]", layers), name)
-    for beside in ("units", "look_ahead"):
-        if beside in case:
-            raise case.bad(beside, "it stands beside a list of layers only; an object of layers holds its own prices")
+    for key in ("units", "look_ahead"):
+        if key in case:
+            raise case.bad(key, "it goes with a list of layers only; an object of layers holds its own prices")
     return _from_object(Fields(f"{case.where}, layers", layers, _OBJECT_KEYS), name)
 
 
@@ -102,7 +102,7 @@ def _from_list(case: Fields, kinds: list[Any], name: str) -> Shape:
 def _look_ahead(fields: Fields, *, has_draft: bool) -> int:
     value = fields.count("look_ahead")
     if value > 1:
-        raise fields.bad("look_ahead", "a draft head looks 0 or 1 tokens ahead")
+        raise fields.bad("look_ahead", "a draft head has a look-ahead of 0 or 1 tokens")
     if value and not has_draft:
-        raise fields.bad("look_ahead", "only a draft head looks ahead, and there is no draft_kv layer", "add a draft_kv layer, or leave look_ahead out")
+        raise fields.bad("look_ahead", "only a draft head has a look-ahead, and there is no draft_kv layer", "add a draft_kv layer, or leave look_ahead out")
     return value

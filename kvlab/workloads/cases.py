@@ -159,8 +159,8 @@ class _Requests:
 
     def _own_tokens(self, fields: Fields) -> tuple[int, ...]:
         if "tokens" in fields:
-            if beside := [name for name in _PART_KEYS if name in fields and name != "tokens"]:
-                raise fields.bad(beside[0], "a prompt is given either by tokens or by prefix and unique parts")
+            if others := [name for name in _PART_KEYS if name in fields and name != "tokens"]:
+                raise fields.bad(others[0], "a prompt is given either by tokens or by prefix and unique parts")
             return fields.tokens("tokens")
         if ("prefix_id" in fields) != ("prefix_tokens" in fields):
             raise fields.bad("prefix_tokens" if "prefix_tokens" in fields else "prefix_id", "prefix_id and prefix_tokens come together")

@@ -1,7 +1,7 @@
 """Contamination: tasks that share a beginning, each with a mark at its prompt's end, sent round after round. An answer must hold its own task's mark.
 
 A mark is a code word (the feature) and a ticket number (the nonce), written twice, each time on a line of its own: a model that goes on with the
-next line repeats it, one of 135 million parameters too, so every cold answer can be told from every other.
+next line repeats it, one of 135 million parameters too, so every cold answer differs from every other.
 What comes before the mark is a note, a long and a short one in turn, or one note in all prompts (`equal`). Marks have equal lengths, in letters and
 in the tokens of the embedded model and of the twin, so prompts with the same note are exactly as long; they differ in their code words' only token.
 """

@@ -35,11 +35,11 @@ class _Turn:
 class Conversations:
     """The open conversations of one lab or twin, by name."""
 
-    __slots__ = ("_asked", "_fresh", "_last", "_systems")
+    __slots__ = ("_fresh", "_last", "_sent", "_systems")
 
     def __init__(self) -> None:
         self._last: dict[str, _Turn] = {}
-        self._asked: dict[str, Request] = {}
+        self._sent: dict[str, Request] = {}
         self._systems: dict[str, tuple[Segment, ...]] = {}
         self._fresh = Fresh(FIRST_RERENDERED)
 
@@ -65,14 +65,14 @@ class Conversations:
                 )
             full = dataclasses.replace(self._continued(request, request.follow, last), follow=None)
         if request.chat:
-            self._asked[request.chat] = full
+            self._sent[request.chat] = full
         return full
 
     def closed(self, request: Request, prompt_tokens: Sequence[int], reply_tokens: Sequence[int], reply_text: str | None) -> None:
         """Note a closed request of a chat: its whole prompt, its whole reply (the last token too), and the reply's text or None."""
         if request.chat:
-            asked = self._asked.pop(request.chat, request)
-            self._last[request.chat] = _Turn(asked, tuple(prompt_tokens), tuple(reply_tokens), reply_text)
+            sent = self._sent.pop(request.chat, request)
+            self._last[request.chat] = _Turn(sent, tuple(prompt_tokens), tuple(reply_tokens), reply_text)
 
     def _continued(self, request: Request, follow: Follow, last: _Turn) -> Request:
         if request.tokens:

@@ -1,7 +1,7 @@
 """The published experiments by name, with their sizes, their model and their policy. `A1` … `E2` are the sections of the reports they come from.
 
 A name may carry an arm: `D4:before` is D4 under the rules before the change, `D4` under today's. Counts of tokens scale, counts of requests
-do not: what grows per request stays visible. What stands here is what is asked; a case file of the same report fixes single figures.
+do not: what grows per request stays visible. This file has the requests; a case file of the same report fixes single figures.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from kvlab.errors import BadValue
 from kvlab.workloads.agent import agent_requests
 from kvlab.workloads.cases import ACTIONS, requests_of
 from kvlab.workloads.contamination import contamination_requests, unloaded
-from kvlab.workloads.media_items import media_requests
 from kvlab.workloads.request import Request
-from kvlab.workloads.scenarios import unrelated
+from kvlab.workloads.scenarios import media_requests, unrelated
 from kvlab.workloads.series import SERIES, by_requests
 from kvlab.workloads.workload import Workload
 
@@ -111,8 +110,8 @@ def _unloads(scale: float) -> tuple[Request, ...]:
     # the last question proves that a model loads again after the last way, too
     ways = [Request(label=action, action=action, max_new=0, think_s=5.0) for action in ACTIONS]
     del scale
-    asked = unrelated(10, 5).requests
-    return (*asked[:3], ways[0], *asked[3:6], ways[1], *asked[6:9], ways[2], *asked[9:])
+    chats = unrelated(10, 5).requests
+    return (*chats[:3], ways[0], *chats[3:6], ways[1], *chats[6:9], ways[2], *chats[9:])
 
 
 EXPERIMENTS: dict[str, Experiment] = {

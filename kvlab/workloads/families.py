@@ -22,7 +22,7 @@ LONGEST_RUNG = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family: how to build one for what stands after the colon ("" for nothing) and a scale, an example, and what it is in one line."""
+    """A family: how to build one from the text after the colon ("" for none) and a scale, an example, and what it is in one line."""
 
     build: Callable[[str, float], Workload]
     example: str
@@ -49,7 +49,7 @@ def contamination(tasks: int = TASKS, rounds: int = ROUNDS) -> Workload:
     """Return `tasks` tasks with a shared beginning and their own marks, the same in each of `rounds` rounds; 16x3 are C1's requests."""
     if not 0 < tasks <= MOST_TASKS or not 0 < rounds <= 8:
         raise BadValue(
-            what=f"contamination:{tasks}x{rounds} cannot be asked", why=f"it has 1 to {MOST_TASKS} tasks and 1 to 8 rounds", hint="write contamination:16x3"
+            what=f"contamination:{tasks}x{rounds} cannot be run", why=f"it has 1 to {MOST_TASKS} tasks and 1 to 8 rounds", hint="write contamination:16x3"
         )
     requests = contamination_requests(tasks, rounds)
     return Workload(f"contamination:{tasks}x{rounds}", requests, question="is_the_answer_right", shape_name=SMALL_KV, model=SMALL_KV)

@@ -1,4 +1,4 @@
-"""Request: what is asked of a model, as plain data, before any token is known."""
+"""Request: a prompt and how to answer it, as plain data, before any token is known."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MediaItem:
     Attributes:
         start: Its first position.
         end: The position after its last.
-        fold: Stands for its contents in the keys: 32 bits with the top bit set (`media_fold`).
+        fold: The key of its contents: 32 bits with the top bit set (`media_fold`).
         whole: It attends in both directions, so it is evaluated in one forward.
     """
 
@@ -99,7 +99,7 @@ class Request:
         media: Items among the prompt's tokens, in order.
         ends: Offsets in `tokens` at which chat messages end, in order; those of `messages` are found by the model.
         segments: The prompt's segments, in order, if `tokens` is a chat's prompt; those of `messages` are found by the model.
-        marks: Words that its answer must hold, and no other request's; none when answers are not told apart.
+        marks: Words that its answer must hold, and no other request's; none when answers are not distinguished.
         score: All of its tokens are evaluated and nothing is generated, whatever `max_new` is: the model's last hidden state is what is wanted.
             It can be restored in full; requests that score have a cache of their own upstream (`score.go`, main).
         score_shared: Tokens that it shares with those scored together with it: a capture is taken there; 0 for none.
@@ -149,9 +149,9 @@ class Request:
     @property
     def size_words(self) -> str:
         """Its label and its size in words, such as `question 1: 42 letters, at most 32 new tokens`; nothing of its prompt."""
-        asked = f"{len(self.tokens):,} tokens" if len(self.tokens) else f"{len(self.text):,} letters"
+        size = f"{len(self.tokens):,} tokens" if len(self.tokens) else f"{len(self.text):,} letters"
         cut = "" if self.cancel_after is None else f", cancelled after {self.cancel_after:,} tokens"
-        return f"{self.label + ': ' if self.label else ''}{asked}, at most {self.limit:,} new token{'' if self.limit == 1 else 's'}{cut}"
+        return f"{self.label + ': ' if self.label else ''}{size}, at most {self.limit:,} new token{'' if self.limit == 1 else 's'}{cut}"
 
     @property
     def limit(self) -> int:

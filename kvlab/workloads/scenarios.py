@@ -12,15 +12,22 @@ from dataclasses import dataclass
 from kvlab.errors import BadValue
 from kvlab.workloads.bounds import require_count
 from kvlab.workloads.questions import BRANCHES, CHAT_TURNS, QUESTIONS, SHARED_BEGINNING
-from kvlab.workloads.request import Follow, Request
+from kvlab.workloads.request import Follow, MediaItem, Request
+from kvlab.workloads.streams import Fresh, NamedStreams
 from kvlab.workloads.workload import Workload
 
 NEW_TOKENS = 24
-"""New tokens a request of a scenario may ask for, unless told otherwise."""
+"""`max_new` of a scenario's requests by default."""
 
 
 MOST_TURNS = 50_000
 """Turns of a conversation at most: their last prompt has more than a million tokens."""
+
+PICTURE = 256
+"""Tokens of a picture."""
+
+_BEFORE, _QUESTION = 1200, 40
+_FOLD = 2**31
 
 
 def unrelated(count: int = 15, max_new: int = NEW_TOKENS) -> Workload:
@@ -92,6 +99,25 @@ SCENARIOS: dict[str, Scenario] = {
     "branches": Scenario(branches, 8, "different questions after the same long beginning"),
 }
 """The scenarios by name."""
+
+
+def media_requests(scale: float = 1.0) -> tuple[Request, ...]:
+    """Return six prompts behind one beginning: a picture with a question of two tokens, the same with two longer ones, another picture with a question,
+    a third one with none and no reply, and the same with a question.
+
+    The first prompt ends so close to its picture that a capture falls inside it, the fifth ends with its picture, so that a match does. What
+    comes before a picture is longer than the window of the models this is for, so a sliding-window layer resumes only at a checkpoint.
+    """
+    streams, fresh = NamedStreams(), Fresh()
+    before = streams.first("before", max(_QUESTION, round(_BEFORE * scale)))
+
+    def sent(number: int, picture: int, question: int) -> Request:
+        tokens = (*before, *fresh.take(PICTURE), *fresh.take(question))
+        item = MediaItem(start=len(before), end=len(before) + PICTURE, fold=_FOLD + picture)
+        label = f"picture {picture}, question {number}" if question else f"picture {picture} alone"
+        return Request(label=label, tokens=tokens, media=(item,), max_new=12 if question else 0, ignore_stop=True, think_s=2.0)
+
+    return (sent(1, 1, 2), sent(2, 1, _QUESTION), sent(3, 1, _QUESTION), sent(4, 2, _QUESTION), sent(5, 3, 0), sent(6, 3, _QUESTION))
 
 
 def _in_rounds(texts: tuple[str, ...], place: int) -> str:

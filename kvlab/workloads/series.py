@@ -1,11 +1,13 @@
-"""Three minimal series on one model, to tell which of context, number of requests and concurrency growth follows.
+"""Three minimal series on one model, which show whether growth follows context, number of requests or concurrency.
 
-Requests of a series are alike: short questions that share nothing. What is varied stands in the label.
+Requests of a series are alike: short questions that share nothing. The label names what is varied.
 """
 
 from __future__ import annotations
 
-from kvlab.workloads.arrivals import serialised
+import heapq
+from collections.abc import Sequence
+
 from kvlab.workloads.questions import CHAT_TURNS, QUESTIONS
 from kvlab.workloads.request import Follow, Request
 
@@ -23,6 +25,9 @@ TURNS = 4
 
 NEW_TOKENS = 12
 """Tokens of every reply."""
+
+SERVICE_S = 2.0
+"""Seconds that a request is taken to be served: only the order follows from it."""
 
 
 def by_context(each: int = 10) -> tuple[Request, ...]:
@@ -43,10 +48,29 @@ def by_concurrency() -> tuple[Request, ...]:
     return (*alone, *serialised([_conversation(USERS + user, f"{USERS} at once") for user in range(USERS)]))
 
 
+def serialised(users: Sequence[Sequence[Request]], service_s: float = SERVICE_S) -> tuple[Request, ...]:
+    """Return the requests of all users in the order in which one runner serves them.
+
+    Each user sends the next request `think_s` after the last reply; the runner serves one request at a time, first come first served, and
+    requests of the same moment in the users' order.
+    """
+    arrivals = [(user[0].think_s, place, 0) for place, user in enumerate(users) if user]
+    heapq.heapify(arrivals)
+    served: list[Request] = []
+    free_at = 0.0
+    while arrivals:
+        arrival, place, turn = heapq.heappop(arrivals)
+        served.append(users[place][turn])
+        free_at = max(free_at, arrival) + service_s
+        if turn + 1 < len(users[place]):
+            heapq.heappush(arrivals, (free_at + users[place][turn + 1].think_s, place, turn + 1))
+    return tuple(served)
+
+
 def _question(place: int, label: str) -> Request:
     turn, index = divmod(place, len(QUESTIONS))
-    asked = f"(Round {turn + 1}.) {QUESTIONS[index]}" if turn else QUESTIONS[index]
-    return Request(label=label, messages=(("user", asked),), max_new=NEW_TOKENS, ignore_stop=True, think_s=1.0)
+    text = f"(Round {turn + 1}.) {QUESTIONS[index]}" if turn else QUESTIONS[index]
+    return Request(label=label, messages=(("user", text),), max_new=NEW_TOKENS, ignore_stop=True, think_s=1.0)
 
 
 def _conversation(user: int, label: str) -> list[Request]:

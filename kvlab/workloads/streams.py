@@ -1,4 +1,4 @@
-"""Streams of token ids for cases and the twin: named streams that can be told again, and fresh tokens that match nothing.
+"""Streams of token ids for cases and the twin: named streams that can be repeated, and fresh tokens that match nothing.
 
 Invariants: ids are positive int32; the ranges below do not overlap, so a token of one kind never equals one of another.
 The same calls in the same order give the same ids.
@@ -12,7 +12,8 @@ The same calls in the same order give the same ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from kvlab.errors import BadValue
 
@@ -22,6 +23,9 @@ FIRST_FRESH = 2**30
 FIRST_RERENDERED = FIRST_FRESH + 2**29
 FIRST_REPLY = FIRST_RERENDERED + 2**28
 END = 2**31
+
+# Knuth's multiplicative hash: neighbours land far apart, so a prompt is no run of neighbouring tokens
+_SPREAD = 2654435761
 
 
 class Fresh:
@@ -42,7 +46,7 @@ class Fresh:
         start, self._next = self._next, self._next + count
         if self._next > self._end:
             raise BadValue(
-                what=f"{count} fresh tokens were asked after {start} ids were used",
+                what=f"{count} fresh tokens were requested after {start} ids were used",
                 why="token ids are int32, and each kind of token has its own range of ids",
                 hint="use a shorter workload",
             )
@@ -76,3 +80,17 @@ class NamedStreams:
                 hint="use fewer streams or shorter prefixes",
             )
         return tuple(range(start, start + count))
+
+
+def in_vocabulary(tokens: Sequence[int], vocabulary: int, avoid: AbstractSet[int] = frozenset()) -> list[int]:
+    """Return `tokens` with each id from `FIRST_STREAM` on replaced by one below `vocabulary` that is not in `avoid`; smaller ids stay.
+
+    The same id always becomes the same token. Two ids may become one token: in a small vocabulary prompts that share nothing may begin
+    alike, as texts do.
+    """
+    import numpy as np
+
+    ids = np.asarray(tokens, dtype=np.int64)
+    allowed = np.array([one for one in range(vocabulary) if one not in avoid], dtype=np.int64)
+    spread = allowed[((ids * _SPREAD) & 0xFFFFFFFF) * len(allowed) >> 32]
+    return np.where(ids < FIRST_STREAM, ids, spread).tolist()

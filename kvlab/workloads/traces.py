@@ -1,4 +1,4 @@
-"""Traces: public recordings of what servers were asked, as a workload. The kind of file is recognised by its columns.
+"""Traces: public recordings of the requests that servers received, as a workload. The kind of file is recognised by its columns.
 
 | kind | columns | what a prompt is |
 |---|---|---|
@@ -6,9 +6,9 @@
 | Bailian (.jsonl) | the same with chat_id; timestamp in seconds | one id a block, usually of 16 tokens |
 | arrivals and lengths (.csv) | TIMESTAMP, ContextTokens, GeneratedTokens | tokens that match nothing |
 
-How long a block is follows from all rows (trace_blocks.py). A file may be packed with gzip or xz (`.jsonl.gz`), and may begin with a
+How long a block is follows from all rows (`blocks.block_size`). A file may be packed with gzip or xz (`.jsonl.gz`), and may begin with a
 byte-order mark. Blocks are known up to their last, which may be cut by the prompt's end; a block's tokens are the
-same wherever it stands, so a match ends and a capture falls inside a block as it would. A reply's tokens match nothing: a trace does not say
+same wherever it occurs, so a match ends and a capture falls inside a block as it would. A reply's tokens match nothing: a trace does not say
 which block a reply became. Requests run in order of arrival, as a server with one runner serialises them.
 """
 
@@ -26,16 +26,15 @@ from typing import Any, cast
 from kvlab import shipped
 from kvlab.errors import BadValue, UnreadableInput, shown
 from kvlab.packed import lines_of, unpacked_name
-from kvlab.workloads.blocks import TraceRequests, TraceRows
+from kvlab.workloads.blocks import BAILIAN_BLOCK, MOONCAKE_BLOCK, TraceRequests, TraceRows, agrees, block_size
 from kvlab.workloads.case_fields import Fields
-from kvlab.workloads.trace_blocks import BAILIAN_BLOCK, MOONCAKE_BLOCK, agrees, block_size
 from kvlab.workloads.workload import Workload
 
 MOST_TOKENS = 100_000_000
 """Tokens of one prompt or reply at most: far beyond what any model holds, so a larger value is a damaged row."""
 
 USUAL_SHAPE = "qwen3.8-27b"
-"""The shape that a trace's prompts are run on unless told otherwise: they are far too long for a small model."""
+"""The default shape for a trace: its prompts are far too long for a small model."""
 
 SUFFIXES = (".jsonl", ".csv")
 SHIPPED = {"mooncake": "mooncake_conversation.jsonl.xz", "azure": "azure_code.csv.xz"}

@@ -11,7 +11,7 @@ from kvlab.visible_text import visible
 from kvlab.workloads.request import Request
 
 SHOWN = 8
-"""So many requests are told in words."""
+"""Requests that `str` lists one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class Workload:
 
     Attributes:
         name: `unrelated:15`, or a case's id.
-        requests: What is asked, oldest first; those of a trace are made when they are asked for.
+        requests: The requests, oldest first; those of a trace are made on access.
         policy: Choices that differ from today's upstream main; may hold `version`. `Policy.from_dict` reads it.
         shape: The model a case describes; None when any model will do.
         question: The question a case answers; "" for none.
         expected: What a case expects, as its file says it.
-        shape_name: The shipped shape that the twin takes unless told otherwise; "" for any.
-        model: The model that a real run takes unless told otherwise; "" for any.
+        shape_name: The twin's default shape for it, a shipped one; "" for any.
+        model: A real run's default model for it; "" for any.
     """
 
     name: str

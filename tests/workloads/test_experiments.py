@@ -12,11 +12,10 @@ from kvlab.lab.lab import Lab
 from kvlab.policy import Policy
 from kvlab.recording.reported import reported_bytes
 from kvlab.workloads import named
-from kvlab.workloads.agent import INSTRUCTIONS
+from kvlab.workloads.agent import INSTRUCTIONS, schema
 from kvlab.workloads.contamination import BEGINNING
 from kvlab.workloads.experiments import EXPERIMENTS, LADDER
 from kvlab.workloads.text_tokens import request_tokens
-from kvlab.workloads.tool_schema import schema
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -17,7 +17,7 @@ from kvlab import shipped
 from kvlab.errors import KvlabError, UnreadableInput
 from kvlab.lab import open_twin
 from kvlab.workloads import resolve
-from kvlab.workloads.trace_blocks import block_size
+from kvlab.workloads.blocks import block_size
 from kvlab.workloads.traces import trace
 
 
