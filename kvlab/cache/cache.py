@@ -1,4 +1,4 @@
-"""Cache: what every store of prompts is made of: a trie, one set of rules per layer group with their snapshots, and every owner's bytes.
+"""Cache: what every store of prompts is made of: a radix tree (trie), one set of rules per layer group with their snapshots, and every owner's bytes.
 
 How a prompt is restored, what a request leaves behind and what is evicted first is each store's own (`PrefixCache`, `WholeEntries`).
 """
@@ -36,7 +36,7 @@ class Cache(ABC):
         ledger: Every owner's bytes.
         paging: Moves the layers between the live buffers and the snapshots.
         path: The active path; the root alone where whole entries are kept.
-        look_ahead: Tokens a key looks ahead: 1 when a draft layer's slots depend on the next token.
+        look_ahead: Look-ahead of a key in tokens: 1 when a draft layer's slots depend on the next token.
     """
 
     def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0) -> None:
@@ -84,7 +84,7 @@ class Cache(ABC):
     def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = (), held_back: int = 1) -> Session:
         """Match a prompt, bring the live buffers to what can be reused, and return the session that evaluates the rest.
 
-        `tokens` stand for keys: those of a media item are its fold (`kvlab.cache.media.folded`). `segments` become whole entries of their own.
+        `tokens` are keys: those of a media item are its fold (`kvlab.cache.media.folded`). `segments` become whole entries of their own.
         The last `held_back` tokens are not restored: one, which the decode begins with; none of a prompt that is scored.
         """
 
@@ -115,11 +115,11 @@ class Cache(ABC):
         node.uses += 1
 
     def can_evict(self, moment: str) -> bool:
-        """Whether eviction would look for a victim at `moment`."""
+        """Whether eviction would choose a victim at `moment`."""
         return moment in self.policy.evict_at and self.counted > self.policy.budget_bytes
 
     def clear(self) -> None:
-        """Take every node out and let the live buffers go, as an unload does; the cache can be used afterwards."""
+        """Remove every node and free the live buffers, as an unload does; the cache can be used afterwards."""
         self.path.switch([self.trie.root])
         for node in reversed(list(self.trie.walk())):
             if node.parent is not None:
@@ -129,19 +129,19 @@ class Cache(ABC):
         self._ghosts = Ghosts(self.trie.width)
 
     def free_live(self) -> None:
-        """Let the live buffers go."""
+        """Free the live buffers."""
         for layer in self.layers:
             layer.free()
 
     def release(self) -> None:
-        """Let everything go: live buffers and snapshots. The cache is not used afterwards."""
+        """Free everything: live buffers and snapshots. The cache is not used afterwards."""
         for node in self.trie.walk():
             self.paging.close_all(node)
         for layer in self.layers:
             layer.store.drop()
 
     def read_bytes(self, phase: str) -> BytesRead:
-        """Write down every owner's bytes at this moment."""
+        """Record every owner's bytes at this moment."""
         self.ledger.see_live(self.live_bytes)
         self.ledger.shared = self._shared
         logical = sum(layer.store.live_logical() for layer in self.layers)
@@ -152,8 +152,8 @@ class Cache(ABC):
         """Whether a prompt of `tokens` would have gone on from what matched into an evicted branch."""
         return found.matched < tokens and self._ghosts.knows(keys, found.matched, found.path[-1])
 
-    def _tell(self, tokens: int, matched: int, reusable: int, limiting: str, *, gone: bool) -> Hit:
-        """Tell what matched of a prompt of `tokens` and what the live buffers hold of it now."""
+    def _hit(self, tokens: int, matched: int, reusable: int, limiting: str, *, gone: bool) -> Hit:
+        """Record and return what matched of a prompt of `tokens` and what the live buffers hold of it now."""
         cached = self.offset
         reason, kind = reason_for(matched, cached, reusable, limiting, gone=gone)
         self.emit(Matched(tokens=tokens, matched=matched, cached=cached, left=tokens - cached, reason=reason, layer=kind))

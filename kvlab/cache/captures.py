@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 Ends = Callable[[], Sequence[int]]
-"""Tells the offsets at which a prompt's chat messages end; asked only where the policy captures there, as that may render the chat again."""
+"""Returns the offsets at which a prompt's chat messages end; called only where the policy captures there, as that may render the chat again."""
 
 
 def capture_offsets(tokens: int, policy: Policy, ends: Ends = tuple, shared: int | None = None) -> list[int]:
@@ -50,7 +50,7 @@ def _message_ends(tokens: int, policy: Policy, ends: Ends) -> list[int]:
 
 
 PLACES: dict[str, Callable[[int, Policy, Ends], list[int]]] = {"grid": _grid, "message_ends": _message_ends}
-"""By name of the choice `capture_at`: the offsets of a prompt of so many tokens at which a capture is asked for."""
+"""By name of the choice `capture_at`: the offsets of a prompt of so many tokens at which a capture is scheduled."""
 
 
 class Captures:
@@ -79,10 +79,10 @@ class Captures:
         self.pending: dict[int, bool] = {}
 
     def schedule(self, offsets: Iterable[int], *, user: bool) -> None:
-        """Ask for captures at `offsets`; those that are passed already or lie beyond the prompt are dropped."""
+        """Schedule captures at `offsets`; those already passed or beyond the prompt are dropped."""
         passed = self._cache.offset
-        for asked in offsets:
-            offset = after(self._items, asked - self._cache.look_ahead if user else asked)
+        for requested in offsets:
+            offset = after(self._items, requested - self._cache.look_ahead if user else requested)
             if passed < offset <= self._highest:
                 self.pending[offset] = user or self.pending.get(offset, False)
                 self._cache.emit(Scheduled(end=offset, user=self.pending[offset]))

@@ -48,12 +48,12 @@ class Checker:
         self._request = 0
 
     def begin(self, request: int, tokens: Sequence[int]) -> None:
-        """Note which tokens request number `request` evaluates."""
+        """Record which tokens request number `request` evaluates."""
         self._request = request
         self._written[request] = list(tokens)
 
-    def said(self, tokens: Sequence[int]) -> None:
-        """Note tokens of the reply: if they are evaluated, they are the running request's."""
+    def replied(self, tokens: Sequence[int]) -> None:
+        """Record tokens of the reply: if they are evaluated, they are the running request's."""
         self._written[self._request] += tokens
 
     def check(self, cache: Cache, session: Session, phase: str, log: Log) -> None:
@@ -78,7 +78,7 @@ class Checker:
             yield from unattributed(cache.ledger.unattributed)
 
     def _lazy_intact(self, cache: Cache) -> Iterator[tuple[str, str]]:
-        # what each lazy snapshot held when it was first seen; None from when its place was overwritten, which is said once
+        # what each lazy snapshot held when it was first seen; None from when its place was overwritten, which is reported once
         before, self._lazy = self._lazy, {}
         for group, layer in enumerate(cache.layers):
             if not isinstance(layer.store, HasContents):
@@ -88,7 +88,10 @@ class Checker:
                 was = before.get((group, snapshot.id), now)
                 self._lazy[group, snapshot.id] = was if now == was else None
                 if was is not None and now != was:
-                    yield "lazy_intact", f"lazy snapshot {snapshot.id} [{snapshot.start}, {snapshot.end}) was {_told(was)}, now its slots hold {_told(now)}"
+                    yield (
+                        "lazy_intact",
+                        f"lazy snapshot {snapshot.id} [{snapshot.start}, {snapshot.end}) was {_writers(was)}, now its slots hold {_writers(now)}",
+                    )
 
     def _check_restored(self, cache: Cache, session: Session, log: Log) -> None:
         for group, layer in enumerate(cache.layers):
@@ -193,7 +196,7 @@ def unattributed(unattributed_bytes: int) -> Iterator[tuple[str, str]]:
         yield "unattributed", f"{unattributed_bytes} bytes in use belong to no owner"
 
 
-def _told(runs: Runs) -> str:
+def _writers(runs: Runs) -> str:
     return " + ".join(f"request {run.writer} [{run.start}, {run.end})" for run in runs) or "nothing"
 
 

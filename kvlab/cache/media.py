@@ -1,4 +1,4 @@
-"""Media items in a prompt: what stands for them in the keys, and where they may not be cut.
+"""Media items in a prompt: their keys, and where they may not be cut.
 
 Every position of an item has the item's fold value instead of its token as key; a fold has its top bit set, so it equals no token id.
 Under `media=whole_items` a capture inside an item lands at its end, a match inside resumes at its start, and no chunk ends within.

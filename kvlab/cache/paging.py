@@ -64,7 +64,7 @@ class Paging:
         return bool(missing)
 
     def attach(self, snapshots: Sequence[Snapshot], node: Node) -> None:
-        """Put captured snapshots on `node`: clipped to its edge and beside those it has, or in their place (older releases)."""
+        """Put captured snapshots on `node`: clipped to its edge and next to those it has, or in their place (older releases)."""
         if self._replaces:
             self.close_all(node)
         for snapshot in snapshots:
@@ -74,7 +74,7 @@ class Paging:
                 self._install(snapshot, node)
 
     def rewind(self, target: int) -> None:
-        """Bring all layers to one offset of at most `target`, letting go of those that cannot go there."""
+        """Bring all layers to one offset of at most `target`; those that cannot go there are freed."""
         self._rewind(target)
         self._align()
 

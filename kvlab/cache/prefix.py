@@ -53,7 +53,7 @@ class PrefixCache(Cache):
             found = self.trie.match(keys, reused)
         followed, refused = self.paging.switch(self.path, found, items)
         self._follow(found.path, followed)
-        hit = self._tell(len(tokens), matched, reusable, refused, gone=gone)
+        hit = self._hit(len(tokens), matched, reusable, refused, gone=gone)
         session = Session(self, tokens, keys, hit, items, Captures(self, hit.cached, len(tokens), items))
         if hit.cached < found.matched:
             session.schedule([found.matched], user=False)
@@ -110,7 +110,7 @@ class PrefixCache(Cache):
         self._victims.push(node)
 
     def compact(self) -> None:
-        """Merge the node before the frontier into it, when nothing else hangs on it and nobody asked to keep it."""
+        """Merge the node before the frontier into it, when it has no other child and is no explicit restore point."""
         self._compact(self)
 
     def evict(self, moment: str) -> None:
@@ -122,7 +122,7 @@ class PrefixCache(Cache):
             self._evict(node)
 
     def prune(self) -> None:
-        """Take the running request's own branch out: the nodes from the frontier up that nothing else hangs on."""
+        """Remove the running request's own branch: the nodes from the frontier up that have no other child."""
         node = self.path.frontier
         while node.parent is not None and not node.children:
             self.paging.close_all(node)

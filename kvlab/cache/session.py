@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """What one request reuses and leaves behind; what that is at its end, the cache's store says.
+    """What one request reuses and leaves behind; at its end the cache's store decides what is kept.
 
     Attributes:
         tokens: The prompt.
@@ -52,15 +52,15 @@ class Session:
         return len(self.tokens) - self.cached
 
     def schedule(self, offsets: Iterable[int], *, user: bool = True) -> None:
-        """Ask for captures at token offsets."""
+        """Schedule captures at token offsets."""
         self.captures.schedule(offsets, user=user)
 
     @contextmanager
     def writing(self, tokens: int, first: int | None = None, layers: Sequence[Layer] | None = None) -> Generator[None, None, None]:
         """Enclose a forward that writes `tokens` at the live offset: lazy snapshots are copied out before it.
 
-        A forward that raises is taken back: what it wrote was perhaps never evaluated. Layers that cannot go back let go, and
-        the others follow them to where all can rest.
+        A forward that raises is undone: what it wrote was perhaps never evaluated. Layers that cannot rewind are freed, and
+        the others follow them to an offset that all can have.
 
         Args:
             tokens: Tokens that the forward writes.
@@ -105,6 +105,6 @@ class Session:
 
     def keys_with(self, outputs: Sequence[int]) -> bytes:
         """Return the keys of the prompt and of the reply `outputs`."""
-        # a key looks ahead, so the prompt's last tokens have theirs only now
+        # a key depends on the tokens after it, so the prompt's last tokens have theirs only now
         ahead = self._cache.look_ahead
         return self.keys + to_keys([*self.tokens[len(self.tokens) - ahead :], *outputs], ahead)

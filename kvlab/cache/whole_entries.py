@@ -54,7 +54,7 @@ class WholeEntries(Cache):
                 layer.restore(snapshot, cached)
             self.emit(PagedIn(node=entry.id, start=0, end=cached))
         limiting = next((layer.kind for layer in self.layers if not layer.rewinds), "")
-        hit = self._tell(len(tokens), found.matched, reusable, limiting, gone=gone)
+        hit = self._hit(len(tokens), found.matched, reusable, limiting, gone=gone)
         session = Session(self, tokens, keys, hit, media, Segments(self, segments, reusable))
         self.evict("begin")
         return session

@@ -46,7 +46,7 @@ COLUMNS = {
 """A comparison's columns: a row for each stretch of restored positions [start, end) of a layer group that is `identical`, `numeric` or `wrong`.
 
 `belongs_to` is the request whose tokens lie there now; `difference` the largest one, as a share of the layer's largest number; `same_reply`
-whether the request's reply is that of the cold run, null when it was given or not asked.
+whether the request's reply is that of the cold run, null when it was given or when there was none.
 """
 
 STATES = ("identical", "numeric", "wrong")
@@ -54,7 +54,7 @@ STATES = ("identical", "numeric", "wrong")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A run, and what its restored contents are beside cold ones (`COLUMNS`)."""
+    """A run, and its restored contents compared with cold ones (`COLUMNS`)."""
 
     recording: Recording
     compared: pl.DataFrame
@@ -77,7 +77,7 @@ def check_answers(lab: Lab, workload: Workload | Request | str, policy: Policy |
     if any(is_quantised(cache) for store in model.stores for cache in getattr(store, "caches", ())):
         raise NotAvailable(
             what=f"the answers of {lab.name} with quantised keys and values cannot be checked against cold ones",
-            why="a last bit that differs before packing may change any packed number, so right and wrong cannot be told apart",
+            why="a last bit that differs before packing may change any packed number, so right and wrong cannot be distinguished",
             hint="check the same requests without kv_bits; which positions are wrong does not depend on it",
         )
     work = resolve(workload) if isinstance(workload, str) else workload if isinstance(workload, Workload) else Workload("request", (workload,))
@@ -89,7 +89,7 @@ def check_answers(lab: Lab, workload: Workload | Request | str, policy: Policy |
 
 @dataclass
 class _Walk:
-    """Follows a run event by event, with the twin and the cold buffers beside it."""
+    """Follows a run event by event, with the twin and the cold buffers next to it."""
 
     lab: Lab
     model: MLXModel
@@ -121,22 +121,22 @@ class _Walk:
             self._closed(event)
 
     def finish(self) -> None:
-        """Let the cold buffers go."""
+        """Free the cold buffers."""
         self._empty()
 
     def _closed(self, event: RequestClosed) -> None:
         number = event.request
-        prompt, said = self.lab.last
+        prompt, reply = self.lab.last
         if self.twin is None:
             self.twin = Twin(self.lab.shape, self.lab.policy)
         # only a prompt that is scored is evaluated to its end before a reply
         scored = (self.own[-1] if self.own else self.cached) == len(prompt)
-        self.own += range(len(prompt), len(prompt) + len(said))
-        self.edges[number], self.written[number] = self.own, [*prompt, *said]
-        cut = self.own[-1] if event.stop == "cancelled" and not said and self.own else None
-        runs = self._writers(Request(tokens=tuple(prompt), generated=tuple(said), cancel_after=cut, score=scored), len(self.lab.cache.layers))
+        self.own += range(len(prompt), len(prompt) + len(reply))
+        self.edges[number], self.written[number] = self.own, [*prompt, *reply]
+        cut = self.own[-1] if event.stop == "cancelled" and not reply and self.own else None
+        runs = self._writers(Request(tokens=tuple(prompt), generated=tuple(reply), cancel_after=cut, score=scored), len(self.lab.cache.layers))
         if self.cached:
-            self._compare(number, prompt, said, runs)
+            self._compare(number, prompt, reply, runs)
 
     def _writers(self, request: Request, groups: int) -> list[tuple[Run, ...]]:
         runs: list[tuple[Run, ...]] = [()] * groups
@@ -146,14 +146,14 @@ class _Walk:
                 runs = [tuple(layer.store.contents(0, event.cached)) for layer in self.twin.cache.layers]  # pyright: ignore[reportAttributeAccessIssue]
         return runs
 
-    def _compare(self, number: int, prompt: Sequence[int], said: Sequence[int], runs: Sequence[Sequence[Run]]) -> None:
+    def _compare(self, number: int, prompt: Sequence[int], reply: Sequence[int], runs: Sequence[Sequence[Run]]) -> None:
         inherited = self._inherited(runs)
         self._empty()
         self.cold.begin(number, Request().sampling, None)
         for start, end in pairwise([0, *inherited]):
             self.cold.prefill(prompt[start:end])
         fresh = _contents_of(self.cold.stores, self.cached)
-        same = None if self.given[number - 1] else self._same_reply(prompt, said, self.own)
+        same = None if self.given[number - 1] else self._same_reply(prompt, reply, self.own)
         for group, layer in enumerate(self.lab.cache.layers):
             whole = not layer.rewinds
             for state, start, end, owner, difference in _stretches(self.restored[group], fresh[group], self.cached, runs[group], whole=whole):
@@ -165,14 +165,14 @@ class _Walk:
             found |= {edge for edge in self.edges[run.writer] if run.start < edge < run.end} | {run.end}
         return sorted(edge for edge in found if edge <= self.cached)
 
-    def _same_reply(self, prompt: Sequence[int], said: Sequence[int], own: Sequence[int]) -> bool | None:
-        if not said:
+    def _same_reply(self, prompt: Sequence[int], reply: Sequence[int], own: Sequence[int]) -> bool | None:
+        if not reply:
             return None
         last = len(prompt) - 1
         for start, end in pairwise([self.cached, *(edge for edge in own if edge <= last)]):
             self.cold.prefill(prompt[start:end])
         token = prompt[-1]
-        for expected in said:
+        for expected in reply:
             (token,) = self.cold.decode(token)
             if token != expected:
                 self.cold.end()

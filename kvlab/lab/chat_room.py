@@ -1,4 +1,4 @@
-"""Whether a model's context has room for a workload's conversations, asked before the first request is run.
+"""Whether a model's context has room for a workload's conversations, checked before the first request is run.
 
 A turn's prompt is all turns before it, their replies and its own part, so it is at least the sum of the own parts: that much is known without
 running anything. What fits by this may still be refused at a later turn, when its replies are known.
@@ -12,7 +12,7 @@ from kvlab.workloads import Workload
 
 
 def require_room_for_chats(source: Source, workload: Workload) -> None:
-    """Ask whether every conversation fits; the first turn that cannot is told.
+    """Check that every conversation fits; the error names the first turn that does not.
 
     Raises:
         BadValue: a turn's prompt is longer than the context, whatever its replies are.

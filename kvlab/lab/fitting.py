@@ -44,7 +44,7 @@ class Fitted:
         workload: Its requests and policy.
         scale: What counts of tokens were multiplied by.
         share: Its budget as a share of what its requests leave behind unless evicted; None when the budget was not fitted.
-        cost: Tokens to evaluate, a new token counted as `NEW_TOKEN` of them; 0 when it was not asked.
+        cost: Tokens to evaluate, a new token counted as `NEW_TOKEN` of them; 0 when it was not computed.
         of: Requests of the trace that they are the first of; 0 when the workload is whole.
     """
 
@@ -78,11 +78,11 @@ def fitted(lab: Source, text: str, scale: float | None = None) -> Fitted:
     else:
         work, scale, kept = _scaled(lab, text, whole, scale)
     policy = Policy().amended(whole.policy)
-    asked = _kept(dataclasses.replace(large, context=0), whole.requests, policy).counted
-    if not asked or not kept.counted:
+    unevicted = _kept(dataclasses.replace(large, context=0), whole.requests, policy).counted
+    if not unevicted or not kept.counted:
         return Fitted(work, scale, None, kept.cost, total)
-    budget = max(1, round(policy.budget_bytes * kept.counted / asked))
-    return Fitted(dataclasses.replace(work, policy=work.policy | {"budget_bytes": budget}), scale, policy.budget_bytes / asked, kept.cost, total)
+    budget = max(1, round(policy.budget_bytes * kept.counted / unevicted))
+    return Fitted(dataclasses.replace(work, policy=work.policy | {"budget_bytes": budget}), scale, policy.budget_bytes / unevicted, kept.cost, total)
 
 
 def _first(lab: Source, trace: Workload, scale: float | None) -> Workload:
@@ -143,8 +143,8 @@ def _kept_by(lab: Source, work: Workload) -> _Kept:
 
 
 def _kept(shape: Shape, requests: Sequence[Request], policy: Policy) -> _Kept:
-    asked = Workload("fitting", [request for request in requests if not request.action])
-    rows = Twin(shape).run(asked, policy.replace(budget_bytes=LARGEST), progress=False).requests
+    sent = Workload("fitting", [request for request in requests if not request.action])
+    rows = Twin(shape).run(sent, policy.replace(budget_bytes=LARGEST), progress=False).requests
     generated = rows["generated"]
     return _Kept(int(rows["left"].sum()) + NEW_TOKEN * int(generated.sum()), int(largest(rows["tokens"] + generated)), int(rows["counted"][-1]))
 

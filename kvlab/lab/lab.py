@@ -72,7 +72,7 @@ def open_lab(name: str, *, accept_licence: bool = False, dtype: str | None = Non
         kv_bits: Quantise keys and values in the live buffers to 8, 4 or 2 bits; 0 keeps them as computed.
 
     Raises:
-        KvlabError: the model is unknown, cannot be had here, or has layers this version cannot run.
+        KvlabError: the model is unknown or not available, or has layers this version cannot run.
     """
     model = open_model(name, accept_licence=accept_licence, dtype=dtype, kv_bits=kv_bits)
     return Lab(model, default_policy(model.origin.get("device", "")))

@@ -13,10 +13,10 @@ _OF_FILES = re.compile(r"^(?:mlx|community|latest|instruct|it|chat|gguf|fp16|bf1
 def shipped_for(model: str) -> str | None:
     """Return the shipped shape whose name has every part of a server's name for a model; None when there is none.
 
-    Parts that tell of files and number types say nothing of the shape. Of several names the shortest is taken.
+    Parts that name files and number types do not count. Of several names the shortest is taken.
     """
-    asked = _parts(model.rsplit("/", 1)[-1])
-    fitting = [name for name in shipped_names() if asked and asked <= _parts(name)]
+    wanted = _parts(model.rsplit("/", 1)[-1])
+    fitting = [name for name in shipped_names() if wanted and wanted <= _parts(name)]
     return min(fitting, key=len, default=None)
 
 

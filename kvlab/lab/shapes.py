@@ -114,18 +114,18 @@ def _shape(path: Path | str, data: dict[str, Any]) -> SourcedShape:
         shape = Shape.from_dict({name: data[name] for name in SHAPE_FIELDS if name in data})
         _require_whole(_keeping(shape))
         _require_layers(shape)
-        told: Mapping[str, Provenance] = provenance_from(data.get("provenance"))
+        sources: Mapping[str, Provenance] = provenance_from(data.get("provenance"))
     except KvlabError as error:
         raise type(error)(what=f"{path}: {error.what}", why=error.why, hint=error.hint) from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UnreadableInput(what=f"{path} holds no shape", why=f"{type(error).__name__}: {error}", hint="write one with Shape.to_dict() as JSON") from None
-    return SourcedShape(shape, told)
+    return SourcedShape(shape, sources)
 
 
 def _require_layers(shape: Shape) -> None:
     for place, group in enumerate(shape.groups):
         layers: list[object] = list(group.layers)
-        # a composite layer stands once for each of its parts of that price, as all layers of its kind do
+        # a composite layer appears once for each of its parts of that price, as all layers of its kind do
         even = len({layers.count(layer) for layer in layers}) == 1
         if not even or not all(isinstance(layer, int) and not isinstance(layer, bool) and layer >= 0 for layer in layers):
             why = "it is a list of layers' places in the model, whole numbers from 0, none of them more often than the others"

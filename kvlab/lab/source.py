@@ -31,7 +31,7 @@ from kvlab.workloads.marks import Marks
 T = TypeVar("T")
 
 Prediction = Callable[[Runner, Request, str], None]
-"""Writes down what a lawful cache holds after the request that just closed with that stop."""
+"""Records what the expected policy would hold after the request that just closed with that stop."""
 
 
 class Source:
@@ -77,7 +77,7 @@ class Source:
 
     @property
     def cache(self) -> Cache:
-        """The prefix cache as it stands."""
+        """The prefix cache in its current state."""
         return self._ready(self.policy).cache
 
     @property
@@ -112,7 +112,7 @@ class Source:
             progress: Show a progress bar.
             check: Check every invariant after every step, and who wrote each restored position; what does not hold are events. By default where the
                 workload is about right answers.
-            call_sites: Record which Python code asked for each piece of bytes (`Recording.call_site`, `spans`); no path of this machine is told.
+            call_sites: Record which Python code allocated each piece of bytes (`Recording.call_site`, `spans`); no path of this machine is recorded.
             each: Called with every event as it happens.
 
         Raises:
@@ -122,7 +122,7 @@ class Source:
         chosen = self._default.amended(work.policy) if policy is None else _policy(policy)
         require_supported(chosen)
         check = work.needs_check if check is None else check
-        detailed = self._tells_all(work) or check or store_text or call_sites or each is not None
+        detailed = self._records_all(work) or check or store_text or call_sites or each is not None
         manifest = Manifest.now(
             model=self.name,
             origin=self._model.origin,
@@ -155,15 +155,15 @@ class Source:
             return recorder.close()
 
     def step(self, request: Request | str, policy: Policy | None = None) -> Iterator[Event]:
-        """Run one request on the cache as it stands, event by event. Another policy than the cache's begins with an empty one.
+        """Run one request on the current cache, event by event. Another policy than the cache's begins with an empty one.
 
-        A text is asked as a user's chat message. A step that was left open ends as cancelled when the next one begins: they share
+        A text is sent as a user's chat message. A step that was left open ends as cancelled when the next one begins: they share
         the live buffers.
         """
-        asked = _asked(request)
+        given = _request(request)
         with self._alone():
             self._end_open_step()
-            events = self._stepped(self._ready(self.policy if policy is None else _policy(policy)), asked, _no_prediction)
+            events = self._stepped(self._ready(self.policy if policy is None else _policy(policy)), given, _no_prediction)
         with closing(events):
             while True:
                 with self._alone():
@@ -173,7 +173,7 @@ class Source:
                 yield event
 
     def idle(self) -> list[Event]:
-        """Let an idle time pass between two requests: under `evict_at` with idle, what is over the budget goes. Return the events."""
+        """Let an idle time pass between two requests: under `evict_at` with idle, what is over the budget is evicted. Return the events."""
         with self._alone():
             self._end_open_step()
             runner = self._ready(self.policy)
@@ -223,18 +223,18 @@ class Source:
             yield from runner.log.drain()
             return
         yield from runner.log.drain()
-        asked = self._fit(self._conversations.resolve(request))
+        resolved = self._fit(self._conversations.resolve(request))
         text: list[str] = []
-        self._open = runner.step(asked)
+        self._open = runner.step(resolved)
         for event in self._open:
             if isinstance(event, TokenOut):
                 text.append(event.text or "")
             if isinstance(event, RequestClosed):
                 event.text = "".join(text)
                 prompt, reply = runner.last
-                self._conversations.closed(asked, prompt, reply, event.text if self.has_text else None)
-                self._read_marks(runner, asked, event)
-                predict(runner, asked, event.stop)
+                self._conversations.closed(resolved, prompt, reply, event.text if self.has_text else None)
+                self._read_marks(runner, resolved, event)
+                predict(runner, resolved, event.stop)
             yield event
         yield from runner.log.drain()
 
@@ -257,7 +257,7 @@ class Source:
     def _fresh(self, policy: Policy, checker: Checker | None, *, call_sites: bool = False) -> Runner:
         self._end_open_step()
         if self._runner is not None:
-            # Told here and not left to the garbage collector: its bytes would be counted as nobody's until then.
+            # Released here and not by the garbage collector: its bytes would be unattributed until then.
             self._runner.cache.release()
         self._runner = None
         self._conversations, self._marks = Conversations(), Marks()
@@ -285,18 +285,18 @@ class Source:
         return request
 
     def _collect(self) -> None:
-        """Let go what dead objects still hold, before a runner reads what was there before it."""
+        """Free what dead objects still hold, before a runner reads what was in use before it."""
 
     def _wire(self, runner: Runner) -> None:
         """Connect what the model needs to know of a new runner."""
 
-    def _tells_all(self, work: Workload) -> bool:
-        """Whether a run of `work` that nobody watches tells every token and every move of bytes."""
+    def _records_all(self, work: Workload) -> bool:
+        """Whether a run of `work` without a reader of its events records every token and every move of bytes."""
         del work
         return True
 
     def _prediction(self, policy: Policy, *, check: bool) -> Prediction:
-        """Return what writes a lawful cache's bytes after each request, and with `check` who wrote restored positions where only a twin knows it."""
+        """Return what records the expected policy's bytes after each request; with `check` also who wrote restored positions, where only a twin knows it."""
         del policy, check
         return _no_prediction
 
@@ -317,10 +317,10 @@ def _policy(given: Policy) -> Policy:
     return _of_type(given, Policy, "a policy is a Policy", "write for example policy=kvlab.Policy.ollama('0.32.5')")
 
 
-def _asked(given: Request | str) -> Request:
+def _request(given: Request | str) -> Request:
     if isinstance(given, str):
         return Request(messages=(("user", given),), label="step")
-    return _of_type(given, Request, "a step asks a text or a Request", "write for example step('Why is the sky blue?')")
+    return _of_type(given, Request, "a step takes a text or a Request", "write for example step('Why is the sky blue?')")
 
 
 def _of_type(given: T, kind: type[T], why: str, hint: str) -> T:

@@ -73,7 +73,7 @@ class SpanMeter:
 class SpanModel:
     """A model made of spans (`kvlab.runner.model.Model`)."""
 
-    foresees = True
+    scripted = True
 
     def __init__(self, shape: Shape) -> None:
         self.name = shape.name

@@ -37,7 +37,7 @@ class Twin(Source, Rich):
 
     Attributes:
         observed: Someone reads the events of its steps; if not, none are made.
-        provenance: Where the shape's figures come from, by layer kind and by field; empty when nobody told.
+        provenance: Where the shape's figures come from, by layer kind and by field; empty when unknown.
     """
 
     source = "twin"
@@ -81,12 +81,12 @@ class Twin(Source, Rich):
         else:
             super()._act(runner, action)
 
-    def _tells_all(self, work: Workload) -> bool:
+    def _records_all(self, work: Workload) -> bool:
         return len(work) <= MOST_DETAILED_REQUESTS
 
     def _prediction(self, policy: Policy, *, check: bool) -> Prediction:
         del check
-        # Under a lawful policy the twin is its own prediction.
+        # Under the expected policy the twin is its own prediction.
         return _echo if policy == lawful(policy) else shadow(self.shape, policy)
 
 
@@ -96,7 +96,7 @@ def _echo(runner: Runner, request: Request, stop: str) -> None:
 
 
 def shadow(shape: Shape, policy: Policy) -> Prediction:
-    """Return a lawful twin that follows a run: after each request it writes its own bytes into the run's log, with source `twin`."""
+    """Return a twin that follows a run under the expected policy: after each request it writes its own bytes into the run's log, with source `twin`."""
     twin = Twin(shape, lawful(policy))
     twin.observed = False
 

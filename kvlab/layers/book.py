@@ -14,7 +14,7 @@ from kvlab.layers.snapshot import Contents, Snapshot
 from kvlab.trie.node import Node
 
 UNPLACED = -1
-"""Stands for the node of a snapshot that is on none."""
+"""The node of a snapshot that is on no node."""
 
 
 class Book:

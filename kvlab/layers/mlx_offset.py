@@ -47,7 +47,7 @@ class OffsetStore:
 
 
 class Rows(Protocol):
-    """A copy of one layer's window: keys and values [1, heads, rows, dim], and what a kind of window needs beside them."""
+    """A copy of one layer's window: keys and values [1, heads, rows, dim], and what a kind of window needs besides."""
 
     @property
     def keys(self) -> mx.array:

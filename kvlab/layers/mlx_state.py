@@ -85,7 +85,7 @@ class MLXRecurrentStore:
         return False
 
     def rewind(self, target: int) -> None:
-        """Never asked: `can_rewind` says no."""
+        """Never called: `can_rewind` returns False."""
         raise NotImplementedError
 
     def counted(self, data: list[list[mx.array | None]]) -> int:

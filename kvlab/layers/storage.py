@@ -43,11 +43,11 @@ class Store(Protocol):
         ...
 
     def wrote(self, tokens: int) -> None:
-        """Note that a forward wrote `tokens`, where the buffers cannot tell by themselves."""
+        """Record that a forward wrote `tokens`, where the buffers do not count them themselves."""
         ...
 
     def drop(self) -> None:
-        """Let the live buffers go; the offset becomes 0."""
+        """Free the live buffers; the offset becomes 0."""
         ...
 
 

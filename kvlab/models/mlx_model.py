@@ -52,7 +52,7 @@ class MLXModel:
         NotAvailable: a layer is of a kind that kvlab cannot restore yet.
     """
 
-    foresees = False
+    scripted = False
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class MLXModel:
         self._sample: Callable[[mx.array], mx.array] = sampler(GREEDY)
         self._replies: Iterator[int] = iter(())
         self._samples = True
-        self._said = -1
+        self._last = -1
         self._recurrent = [cache for cache in held if type(cache).__name__ == "ArraysCache"]
         self._ahead = Ahead(held)
 
@@ -149,7 +149,7 @@ class MLXModel:
         import mlx.core as mx
 
         del tokens
-        built = self._ahead.take() if token == self._said else None
+        built = self._ahead.take() if token == self._last else None
         sampled = self._sample((self._forward((token,)) if built is None else built)[:, -1, :])
         # The logits do not need a recurrent layer's new state: unevaluated, it would keep every step's graph alive.
         due = (sampled, [cache.cache for cache in self._recurrent])
@@ -158,8 +158,8 @@ class MLXModel:
             self._ahead.build(lambda: self.net(sampled[None], cache=self.caches))
         mx.eval(*due)
         chosen: Any = sampled.item()
-        self._said = next(self._replies, int(chosen))
-        return [self._said]
+        self._last = next(self._replies, int(chosen))
+        return [self._last]
 
     def logits(self, tokens: Sequence[int]) -> mx.array:
         """Evaluate `tokens` at the live offset, write them into the caches, and return the last position's logits (vocabulary,).

@@ -25,7 +25,7 @@ from kvlab.recording.columns import conform, empty
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parquet_footer import Size, size_of
 from kvlab.recording.parts import decode, encode, missing_name, part_number
-from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_beside, put_in_place, require_outside
+from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_next_to, put_in_place, require_outside
 from kvlab.recording.writing import Writing
 from kvlab.units import binary
 
@@ -195,7 +195,7 @@ def write_folder(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
     """
     check_place(out)
     with contextlib.closing(Writing(out)):
-        new = new_beside(out, manifest.to_json())
+        new = new_next_to(out, manifest.to_json())
         try:
             for name, data in _parts(events):
                 (new / name).write_bytes(data)

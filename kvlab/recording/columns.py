@@ -1,7 +1,7 @@
 """The table of events: its polars schema, and how events become rows of it.
 
 Invariants: a table of events has exactly the columns of `kvlab.events.COLUMNS`, in that order and with these types;
-a column that an event's kind does not have is null; rows stand in the order in which the events were given.
+a column that an event's kind does not have is null; rows are in the order in which the events were given.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GETTERS = {name: attrgetter(name) for name in COLUMNS}
 
 
 def frame(events: Sequence[Event], *, store_text: bool = True) -> pl.DataFrame:
-    """Return events as a table with `SCHEMA`, a row an event. Without `store_text` the private columns are null, and a label that tells a prompt is ""."""
+    """Return events as a table with `SCHEMA`, a row an event. Without `store_text` the private columns are null, and a label that reveals a prompt is ""."""
     if not events:
         return empty()
     places: dict[type[Event], list[int]] = {}
@@ -47,7 +47,7 @@ def frame(events: Sequence[Event], *, store_text: bool = True) -> pl.DataFrame:
             for place in taken:
                 column[place] = get(events[place])
     if not store_text:
-        _without_telling(columns.get("label", []), places.get(RequestBegan, ()), events)
+        _hide_prompts(columns.get("label", []), places.get(RequestBegan, ()), events)
     filled = pl.DataFrame([_series(name, values) for name, values in columns.items()])
     return conform(filled)
 
@@ -59,14 +59,14 @@ def _series(name: str, values: list[Any]) -> pl.Series:
         return pl.Series(name, [storable(value) if isinstance(value, str) else value for value in values], dtype=SCHEMA[name])
 
 
-def _without_telling(labels: list[Any], places: Sequence[int], events: Sequence[Event]) -> None:
+def _hide_prompts(labels: list[Any], places: Sequence[int], events: Sequence[Event]) -> None:
     for place in places:
-        if tells_text(labels[place], getattr(events[place], "text", None) or ""):
+        if reveals_text(labels[place], getattr(events[place], "text", None) or ""):
             labels[place] = ""
 
 
-def tells_text(label: str, text: str) -> bool:
-    """Tell whether a request's label is its prompt or a piece of it: more than a word or two that both have."""
+def reveals_text(label: str, text: str) -> bool:
+    """Return whether a request's label is its prompt or a piece of it: more than a word or two that both have."""
     short, long = sorted((" ".join(label.split()), " ".join(text.split())), key=len)
     return short in long and (len(short) > MOST_LETTERS or len(short.split()) > MOST_WORDS)
 
@@ -82,7 +82,7 @@ def conform(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def held(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of `table` that hold something, beside `kind` and `seq`: of the columns of all events most are empty in any one part."""
+    """Return the columns of `table` that hold something, and `kind` and `seq`: of the columns of all events most are empty in any one part."""
     return table.select(column.name for column in table.get_columns() if column.name in ("kind", "seq") or column.null_count() < table.height)
 
 

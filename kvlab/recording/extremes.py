@@ -1,4 +1,4 @@
-"""The largest and the smallest number of a column, typed: polars tells of neither that it is a number."""
+"""The largest and the smallest number of a column, typed as numbers, which polars' own are not."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _KINDS = (NodeBorn.kind, NodeSplit.kind, NodeMerged.kind, NodeRemoved.kind)
 
 @dataclass(slots=True, eq=False)
 class NodeVersion:
-    """One version of a node, with the columns of `SCHEMA`; what events do not tell of it is None.
+    """One version of a node, with the columns of `SCHEMA`; what the events do not record is None.
 
     Attributes:
         node: Its number.
@@ -47,7 +47,7 @@ class NodeVersion:
         user: It is an explicit restore point.
         request: The request in which the node was born.
         born: The event (`seq`) with which this version began.
-        died: The event (`seq`) that ended it; None while it lives.
+        died: The event (`seq`) that ended it; None while it is alive.
     """
 
     node: int
@@ -126,13 +126,13 @@ class NodeFold:
 
 def fold_nodes(events: pl.DataFrame) -> pl.DataFrame:
     """Return the table of nodes, with `SCHEMA`. Empty when no event speaks of the trie."""
-    told = events.filter(pl.col("kind").is_in(_KINDS)).select("kind", "seq", "request", "node", "parent", "head", "start", "end", "user")
-    if not told.height:
+    changes = events.filter(pl.col("kind").is_in(_KINDS)).select("kind", "seq", "request", "node", "parent", "head", "start", "end", "user")
+    if not changes.height:
         return pl.DataFrame(schema=SCHEMA)
     fold = NodeFold()
-    if not told.filter((pl.col("kind") == NodeBorn.kind) & (pl.col("node") == ROOT)).height:
+    if not changes.filter((pl.col("kind") == NodeBorn.kind) & (pl.col("node") == ROOT)).height:
         fold.born(events.item(0, "seq"), 0, ROOT, -1, 0, 0, user=False)
-    for kind, seq, request, node, parent, head, start, end, user in told.iter_rows():
+    for kind, seq, request, node, parent, head, start, end, user in changes.iter_rows():
         if kind == NodeBorn.kind:
             fold.born(seq, request, node, parent, start, end, user=user)
         elif kind == NodeSplit.kind:

@@ -57,15 +57,15 @@ def fold_requests(events: pl.DataFrame) -> pl.DataFrame:
     """Return the table of requests, with `SCHEMA`."""
     inside = events.filter(pl.col("request") > 0)
     table = inside.select("request").unique().sort("request")
-    parts = (_began(inside), _matched(inside), _told(inside), _forwards(inside), _closed(inside), _bytes(inside), _predicted(inside), _warnings(inside))
+    parts = (_began(inside), _matched(inside), _reported(inside), _forwards(inside), _closed(inside), _bytes(inside), _predicted(inside), _warnings(inside))
     for part in parts:
         table = table.join(part, on="request", how="left", maintain_order="left")
-    came = (pl.col("said").fill_null(value=False)) | (pl.col("generated").fill_null(0) > 0) | (pl.col("ttft_s").fill_null(0) > 0)
+    came = (pl.col("replied").fill_null(value=False)) | (pl.col("generated").fill_null(0) > 0) | (pl.col("ttft_s").fill_null(0) > 0)
     table = table.with_columns(
         pl.when(came).then("left").when(pl.col("left").is_not_null()).then(pl.col("prefilled").fill_null(0)).alias("evaluated"),
         pl.when(pl.col("ttft_s") > 0).then("ttft_s").alias("ttft_s"),
         pl.when(came | (pl.col("decode_s") > 0)).then("decode_s").alias("decode_s"),
-        pl.coalesce("began_tokens", "matched_tokens", "told_tokens").alias("tokens"),
+        pl.coalesce("began_tokens", "matched_tokens", "reported_tokens").alias("tokens"),
         pl.coalesce("closed_peak", "read_peak").alias("peak"),
         pl.col("warnings").fill_null(pl.lit([], SCHEMA["warnings"])),
     )
@@ -92,16 +92,16 @@ def _matched(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _told(events: pl.DataFrame) -> pl.DataFrame:
-    told = _of_kind(events, Observed.kind).filter(pl.col("gauge") == "prompt_tokens")
-    return _last(told).select("request", pl.col("number").cast(pl.Int64).alias("told_tokens"))
+def _reported(events: pl.DataFrame) -> pl.DataFrame:
+    reported = _of_kind(events, Observed.kind).filter(pl.col("gauge") == "prompt_tokens")
+    return _last(reported).select("request", pl.col("number").cast(pl.Int64).alias("reported_tokens"))
 
 
 def _forwards(events: pl.DataFrame) -> pl.DataFrame:
     """Return how many prompt tokens the prefill of each request ran over, and whether a token came."""
     ran = events.select("request", "kind", "start", "end").filter(pl.col("kind").is_in([ChunkRan.kind, TokenOut.kind]))
     chunk = pl.col("kind") == ChunkRan.kind
-    return ran.group_by("request").agg(prefilled=(pl.col("end") - pl.col("start")).filter(chunk).sum(), said=(~chunk).any())
+    return ran.group_by("request").agg(prefilled=(pl.col("end") - pl.col("start")).filter(chunk).sum(), replied=(~chunk).any())
 
 
 def _closed(events: pl.DataFrame) -> pl.DataFrame:
@@ -130,8 +130,8 @@ def _bytes(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _predicted(events: pl.DataFrame) -> pl.DataFrame:
-    told = _last(predicted(events)).with_columns(PAGED_OUT)
-    return told.select("request", *(pl.col(name).alias(f"predicted_{name}") for name in ("counted", "paged_out", "live", "nodes")))
+    last = _last(predicted(events)).with_columns(PAGED_OUT)
+    return last.select("request", *(pl.col(name).alias(f"predicted_{name}") for name in ("counted", "paged_out", "live", "nodes")))
 
 
 def _warnings(events: pl.DataFrame) -> pl.DataFrame:

@@ -37,7 +37,7 @@ _KINDS = (SnapshotTaken.kind, SnapshotPlaced.kind, SnapshotOwned.kind, SnapshotC
 
 @dataclass(slots=True, eq=False)
 class SpanVersion:
-    """One version of a snapshot, with the columns of `SCHEMA`; what events do not tell of it is None.
+    """One version of a snapshot, with the columns of `SCHEMA`; what the events do not record is None.
 
     Attributes:
         snapshot: Its number.
@@ -51,7 +51,7 @@ class SpanVersion:
         counted: Bytes the budget counts for it.
         retained: Bytes it keeps allocated.
         request: The request that took it.
-        died: The event (`seq`) that ended this version; None while it lives.
+        died: The event (`seq`) that ended this version; None while it is alive.
         call_site: The Python code that took or copied it; None when the run did not record that.
     """
 
@@ -118,9 +118,9 @@ def fold_spans(events: pl.DataFrame) -> pl.DataFrame:
     """Return the table of snapshots, with `SCHEMA`."""
     # few columns first: the rows of half of all events would else be copied with every column
     needed = events.select("kind", "seq", "request", "snapshot", "node", "group", "layer", "start", "end", "state", "counted", "retained", "call_site")
-    told = needed.filter(pl.col("kind").is_in(_KINDS))
+    changes = needed.filter(pl.col("kind").is_in(_KINDS))
     fold = SpanFold()
-    for kind, seq, request, snapshot, node, group, layer, start, end, state, counted, retained, site in told.iter_rows():
+    for kind, seq, request, snapshot, node, group, layer, start, end, state, counted, retained, site in changes.iter_rows():
         if kind == SnapshotClosed.kind:
             fold.closed(seq, snapshot)
         elif kind == SnapshotTaken.kind:

@@ -42,7 +42,7 @@ class Manifest:
         origin: Where the model came from: file, sha256, licence, dtype, device.
         shape: What the model keeps per token and checkpoint, as `Shape.to_dict()`; {} when unknown.
         policy: The rules of the cache, as `Policy.to_dict()`; {} when unknown.
-        workload: The name of what was asked; "" for none.
+        workload: The workload's name; "" for none.
         seed: The seed of the workload and of sampling; None when nothing is drawn.
         machine: System, its version, architecture, CPUs, bytes of RAM, version of Python.
         source: Who made the events: lab, twin, or an importer.

@@ -1,6 +1,6 @@
 """What a parquet file says of its size before any of it is unpacked: rows, and bytes of its columns.
 
-Polars reads a part at once, and a small one may unpack to far more than a machine has. The end of a parquet file tells both counts, in Thrift's compact
+Polars reads a part at once, and a small one may unpack to far more than a machine has. The end of a parquet file has both counts, in Thrift's compact
 protocol (Apache Parquet format, `FileMetaData`: field 2 the columns after a root, field 3 the rows, field 4 the row groups, with their bytes unpacked in
 field 2 and their rows in field 3).
 """

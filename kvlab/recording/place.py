@@ -1,4 +1,4 @@
-"""Where a recording's folder stands on disk: may it be written there, and putting a new one in place of an old one.
+"""A recording's folder on disk: whether it may be written there, and putting a new one in place of an old one.
 
 Invariant: an earlier recording keeps its name until the new one is complete: the new one is built next to it, the old one steps aside, the new one
 takes its name, and only then is the old one removed. At no moment, a kill included, are both gone.
@@ -22,7 +22,7 @@ _NEW, _ASIDE = ".new-", ".before-"
 
 
 def require_outside(out: Path, *, itself: bool = False) -> None:
-    """Ask whether something may be written at `out` without writing into a recording's folder; nothing changes.
+    """Check that something may be written at `out` without writing into a recording's folder; nothing changes.
 
     Args:
         out: The place.
@@ -37,16 +37,16 @@ def require_outside(out: Path, *, itself: bool = False) -> None:
             raise BadValue(
                 what=f"{str(out)!r} is {'a recording' if folder == place else f'inside the recording {folder.name!r}'}",
                 why="a recording's folder holds its own events and nothing else",
-                hint="write beside it, into the folder around it",
+                hint="write next to it, into the folder around it",
             )
 
 
 def check_place(out: Path) -> None:
-    """Ask whether a recording may be written at `out`; nothing changes.
+    """Check that a recording may be written at `out`; nothing changes.
 
     Raises:
         BadValue: `out` is named as an archive, is inside a recording, or holds something that is not a recording.
-        UnreadableInput: a file stands there.
+        UnreadableInput: there is a file of that name.
     """
     require_outside(out)
     if out.suffix == ".zip":
@@ -65,11 +65,11 @@ def check_place(out: Path) -> None:
                 hint="choose another name, such as run.kvrec",
             )
     elif out.exists() or out.is_symlink():
-        raise unwritable(out, "a file of that name stands there")
+        raise unwritable(out, "there is a file of that name")
 
 
-def new_beside(out: Path, manifest_text: str) -> Path:
-    """Make a hidden folder beside `out` with the manifest and an empty folder for events; return it.
+def new_next_to(out: Path, manifest_text: str) -> Path:
+    """Make a hidden folder next to `out` with the manifest and an empty folder for events; return it.
 
     Raises:
         UnreadableInput: the folder cannot be made.
@@ -102,7 +102,7 @@ def recorded_in(error: BaseException) -> Path | None:
 
 
 def keep_with(error: BaseException, built: Path, out: Path) -> None:
-    """Say with an error that what was recorded until then, to become `out`, is kept in `built`."""
+    """Add to an error that what was recorded until then, to become `out`, is kept in `built`."""
     error.__dict__["recorded_in"] = built
     error.add_note(f"what was recorded until here is in {built}" + ("" if built == out else f"; the earlier recording {out} is as it was"))
 

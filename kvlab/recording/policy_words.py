@@ -21,8 +21,8 @@ def policy_words(choices: Mapping[str, Any]) -> str:
         differs = Policy.from_dict(dict(choices)).diff(Policy())
     except BadValue as error:
         return f"not known ({error.what})"
-    told = ", ".join(f"{name}={value_words(name, mine)} (main {value_words(name, theirs)})" for name, (mine, theirs) in differs.items())
-    return f"upstream main but {told}" if told else "upstream main"
+    differences = ", ".join(f"{name}={value_words(name, mine)} (main {value_words(name, theirs)})" for name, (mine, theirs) in differs.items())
+    return f"upstream main but {differences}" if differences else "upstream main"
 
 
 def value_words(name: str, value: Any) -> str:

@@ -1,6 +1,6 @@
 """Which readings of bytes were observed and which are predictions.
 
-Beside a run stand readings with source `twin`: what a lawful cache would hold. All others were observed, also those of a run of
+A run's log also has readings with source `twin`: what the expected policy would hold. All others were observed, also those of a run of
 the twin itself, whose events have the source `spans`.
 """
 
@@ -14,7 +14,7 @@ PREDICTED = "twin"
 """The source of predictions."""
 
 PAGED_OUT = pl.coalesce("paged_out", "counted").alias("paged_out")
-"""What the trie's snapshots count: `counted` where a reading does not tell the two apart, as a budget on paged-out bytes need not."""
+"""What the trie's snapshots count: `counted` where a reading does not distinguish the two, as a budget on paged-out bytes need not."""
 
 _IS_READING = pl.col("kind") == BytesRead.kind
 

@@ -17,7 +17,7 @@ from kvlab.output_file import unwritable
 from kvlab.recording.archive import FolderFiles, read_parts
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parts import MOST_WAITING, PartWriter
-from kvlab.recording.place import MANIFEST, building_place, check_place, keep_with, new_beside, put_in_place, replace_file
+from kvlab.recording.place import MANIFEST, building_place, check_place, keep_with, new_next_to, put_in_place, replace_file
 from kvlab.recording.recording import Recording
 from kvlab.recording.writing import Writing
 from kvlab.temporary import TemporaryFolder
@@ -132,7 +132,7 @@ class Recorder:
         self._end_writing()
 
     def _begin(self) -> None:
-        new = new_beside(self.path, self.manifest.to_json())
+        new = new_next_to(self.path, self.manifest.to_json())
         try:
             put_in_place(new, self.path)
         except BaseException:

@@ -1,4 +1,4 @@
-"""Recording: the events of a run, and the tables folded from them when first asked for.
+"""Recording: the events of a run, and the tables folded from them on first use.
 
 Invariants: `events` is the only truth, the tables follow from it; a recording never changes. It holds its events itself, so
 it stays right when the folder it came from is written over or removed.
@@ -126,12 +126,12 @@ class Recording(Rich):
         return fold_spans(self.events)
 
     def call_site(self, seq: int) -> tuple[str, ...]:
-        """Return the Python code that asked for the bytes of event `seq` (`Allocated`, `SnapshotTaken`, `SnapshotOwned`), the caller of each after it.
+        """Return the Python code that allocated the bytes of event `seq` (`Allocated`, `SnapshotTaken`, `SnapshotOwned`), the caller of each after it.
 
         Each is `FILE:LINE FUNCTION`; the file is relative to its package. () of other events, and when the run did not record call sites.
         """
-        told: list[str] = self.events.filter(pl.col("seq") == seq).get_column("call_site").drop_nulls().to_list()
-        return tuple(line for one in told for line in one.splitlines())
+        sites: list[str] = self.events.filter(pl.col("seq") == seq).get_column("call_site").drop_nulls().to_list()
+        return tuple(line for one in sites for line in one.splitlines())
 
     @cached_property
     def observed(self) -> pl.DataFrame:
@@ -212,7 +212,7 @@ class Recording(Rich):
         reading = self._past.last_reading()
         if reading:
             budget = "" if reading["budget"] is None else f" of a budget of {binary(reading['budget'])}"
-            # an import tells some of them only
+            # an import has some of them only
             held = [f"{name} {binary(reading[name])}{budget * (name == 'counted')}" for name in _AT_THE_END if reading[name] is not None]
             lines.append(f"  bytes at the end: {', '.join(held)}")
         lines += [f"  {name}: {words}" for name, words in notes(made)]

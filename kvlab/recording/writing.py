@@ -1,4 +1,4 @@
-"""Who writes a recording: a lock beside its folder, so that two runs never mix their events in one.
+"""Who writes a recording: a lock next to its folder, so that two runs never mix their events in one.
 
 Invariant: the lock is the system's own, so it ends with its process, a kill included; no lock file is left by one that ends well.
 """

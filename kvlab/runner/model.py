@@ -1,6 +1,6 @@
-"""Model: what the runner asks of a model. Real models (MLX arrays) and the twin (span counts) both answer it.
+"""Model: the protocol of what the runner drives. Real models (MLX arrays) and the twin (span counts) implement it.
 
-The runner never sees an array. Before every `prefill` and `decode` it tells the layers which range is about to be written.
+The runner never sees an array. Before every `prefill` and `decode` it announces to the layers which range is about to be written.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Model(Protocol):
         stop_tokens: Tokens that end a reply.
         stores: Its live buffers, one per group of `shape.groups`, in that order.
         meter: Reads the allocator.
-        foresees: Its next tokens need no computation (the twin's), so `decode` may be asked for many at once; it has no stop tokens.
+        scripted: Its next tokens need no computation (the twin's), so `decode` may return many at once; it has no stop tokens.
         origin: Where it came from, for a recording's manifest: file, sha256, licence, dtype, device.
     """
 
     name: str
     shape: Shape
     stop_tokens: frozenset[int]
-    foresees: bool
+    scripted: bool
     origin: dict[str, str]
 
     @property
@@ -90,10 +90,10 @@ class Model(Protocol):
     def decode(self, token: int, tokens: int = 1) -> list[int]:
         """Evaluate `token` at the live offset, write it into the stores, and return the next token; `tokens` times in turn.
 
-        `token` is the prompt's last one or the last one that was returned. Only a model that `foresees` is asked for more than one.
+        `token` is the prompt's last one or the last one that was returned. Only a `scripted` model is called for more than one.
         """
         ...
 
     def end(self) -> None:
-        """The reply is over: no more tokens will be asked for in this request."""
+        """The reply is over: `decode` is not called again in this request."""
         ...

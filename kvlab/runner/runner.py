@@ -1,7 +1,7 @@
 """Runner: one request at a time on one model. `step` is the picture: begin, prefill, attach, decode, close.
 
 Invariants: the prompt's last token is held back for the decode, none of a prompt that is scored; a reply's last token is never forwarded;
-before every forward the layers are told the range it writes; a request cut short at any point leaves a whole cache.
+before every forward the layers get the range it writes; a request cut short at any point leaves a whole cache.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Runner:
 
     @property
     def detailed(self) -> bool:
-        """Whether all is told. If not, a model that foresees gives its reply at once, with its last token as event, and the ledger is silent."""
+        """Whether every event is recorded. If not, a scripted model gives its reply at once, with its last token as event, and the ledger emits less."""
         return self._detailed
 
     @detailed.setter
@@ -71,15 +71,15 @@ class Runner:
         self._detailed = self.cache.ledger.detailed = value
 
     def cancel(self) -> None:
-        """Ask the running request to stop at its next chunk or token."""
+        """Stop the running request at its next chunk or token."""
         self._cancelled = True
 
     def idle(self) -> None:
-        """Nothing is asked for a while: evict where the policy says so."""
+        """Let an idle time pass: evict where the policy says so."""
         self.cache.evict("idle")
 
     def unload(self) -> None:
-        """Let everything go, the weights too; the next request loads again and begins with an empty cache."""
+        """Free everything, the weights too; the next request loads again and begins with an empty cache."""
         self.cache.clear()
         self.cache.ledger.unload()
         self.cache.ledger.clear_pool()
@@ -96,7 +96,7 @@ class Runner:
             self.idle()
         running = self._begin(request)
         try:
-            yield from self._tell(running, "begin")
+            yield from self._report(running, "begin")
             yield from self._prefill(running)
             yield from self._attach(running)
             yield from self._decode(running)
@@ -179,7 +179,7 @@ class Runner:
         self.log.append(ChunkRan(start=at, end=end, seconds=time.perf_counter() - started))
         running.drafts.keep_level()
         session.capture()
-        yield from self._tell(running, "prefill")
+        yield from self._report(running, "prefill")
         return end
 
     def _attach(self, running: Running) -> Iterator[Event]:
@@ -188,12 +188,12 @@ class Runner:
             running.drafts.settle(at_end=False)
         if not self._cancelled:
             running.session.attach()
-        yield from self._tell(running, "attach")
+        yield from self._report(running, "attach")
 
     def _decode(self, running: Running) -> Iterator[Event]:
         session, reply = running.session, running.reply
         most = self._most_tokens(running)
-        stride = most if self.model.foresees and not self._detailed else 1
+        stride = most if self.model.scripted and not self._detailed else 1
         may_stop = running.request.generated is None and not running.request.ignore_stop
         decoder = self.model.decoder()
         token = running.tokens[-1]
@@ -202,13 +202,13 @@ class Runner:
                 running.stop = "context" if most < running.request.limit else "limit" if reply else "no_reply"
                 break
             with session.writing(stride, 1):
-                said = self.model.decode(token, stride)
+                tokens = self.model.decode(token, stride)
             running.drafts.follow(singly=True)
             running.timing.produced()
-            reply += said
-            token = said[-1]
+            reply += tokens
+            token = tokens[-1]
             if self.checker is not None:
-                self.checker.said(said)
+                self.checker.replied(tokens)
             if may_stop and token in self.model.stop_tokens:
                 running.stop = "stop_token"
                 break
@@ -229,7 +229,7 @@ class Runner:
         if running.stop != "cancelled" or running.reply or self.policy.settle_draft:
             running.drafts.settle(at_end=bool(running.reply))
         else:
-            # whoever reads the events may have left before the last forward was noted
+            # a reader of the events may have stopped before the last forward was recorded
             running.drafts.follow()
             running.drafts.flush()
         self.cache.read_bytes("decode")
@@ -255,7 +255,7 @@ class Runner:
         self._cancelled = self._cancelled or running.wants_cancel(at)
         return self._cancelled
 
-    def _tell(self, running: Running, phase: str) -> Iterator[Event]:
+    def _report(self, running: Running, phase: str) -> Iterator[Event]:
         self._settle(running.session, phase)
         yield from self._hand_over(running)
 

@@ -1,6 +1,6 @@
 """Timing of one request: when its prompt was evaluated, when its first and its last token came.
 
-Invariant: the time that whoever reads the events takes between two of them is not counted, so stepping by hand changes no figure.
+Invariant: the time that a reader of the events takes between two of them is not counted, so stepping by hand changes no figure.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Timing:
         self._left = time.perf_counter()
 
     def come_back(self) -> None:
-        """The reader asked for more."""
+        """The reader continues."""
         self._away += time.perf_counter() - self._left
 
     def prefilled(self) -> None:

@@ -29,7 +29,7 @@ _SOON, _NEXT, _WINDOW = 512, 8192, 16384
 
 
 def width_of(look_ahead: int) -> int:
-    """Return the bytes of one key: four for the token and four for each token that it looks ahead.
+    """Return the bytes of one key: four for the token and four for each token of its look-ahead.
 
     Raises:
         BadValue: `look_ahead` is neither 0 nor 1.

@@ -14,7 +14,7 @@ from kvlab.trie.keys import key_at
 
 
 class Node:
-    """A node, told apart by `id`. A live one has a parent or is the root.
+    """A node, identified by `id`. A live one has a parent or is the root.
 
     Attributes:
         id: Its number; never used again.

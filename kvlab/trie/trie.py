@@ -67,7 +67,7 @@ class Trie:
                 break
             node = child
         # the class's own constructor takes as long as a comparison
-        return tuple.__new__(Match, (path, at))  # pyright: ignore[reportUnknownMemberType]  a tuple of what, it is not told
+        return tuple.__new__(Match, (path, at))  # pyright: ignore[reportUnknownMemberType]  its item types are unknown there
 
     def append(self, parent: Node, edge: bytes) -> Node:
         """Add a leaf below `parent` whose first key no child of `parent` has, and return it."""

@@ -187,7 +187,7 @@ def test_a_recording_says_that_it_was_checked() -> None:
     ("wrong", "message"),
     [
         (lambda twin: twin.run([1, 2], progress=False), "a workload is"),
-        (lambda twin: list(twin.step(None)), "a step asks"),
+        (lambda twin: list(twin.step(None)), "a step takes"),
         (lambda twin: twin.run("unrelated:1", policy="main", progress=False), "a policy is"),
         (lambda _: Request(prompt="x", max_new=-1), "-1 new tokens"),
         (lambda twin: list(twin.step(Request())), "empty prompt"),
