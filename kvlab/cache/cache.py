@@ -9,10 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from kvlab.allocator import Ledger
-from kvlab.cache.ghosts import Ghosts
 from kvlab.cache.paging import Paging
 from kvlab.cache.path import ActivePath
-from kvlab.cache.reuse import Hit, reason_for
+from kvlab.cache.reuse import Ghosts, Hit, reason_for
 from kvlab.cache.session import Session
 from kvlab.cache.supported import require_supported
 from kvlab.events import BytesRead, Event, Matched

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from kvlab.allocator import Ledger
 from kvlab.cache.cache import Cache
 from kvlab.cache.captures import Captures
-from kvlab.cache.growth import COMPACT, GROW
 from kvlab.cache.media import before
+from kvlab.cache.path import COMPACT, GROW
 from kvlab.cache.session import Session
 from kvlab.cache.victims import Victims
 from kvlab.events import Event, Evicted

@@ -42,8 +42,7 @@ def run(args: Arguments) -> int:
     """Run it and print."""
     from kvlab.cli.result_print import print_result
     from kvlab.cli.until_interrupted import until_interrupted
-    from kvlab.lab.chat_room import require_room_for_chats
-    from kvlab.lab.fitting import fitted
+    from kvlab.lab.fitting import fitted, require_room_for_chats
 
     scale = scale_of(args.scale)
     machine = None if args.machine is None else parse_bytes(args.machine)

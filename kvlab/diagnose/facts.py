@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from kvlab.lab.model_names import shipped_for
-from kvlab.lab.shapes import open_twin, read_shape
+from kvlab.lab.shapes import open_twin, read_shape, shipped_for
 from kvlab.policy import Policy
 from kvlab.recording import Recording, load
 from kvlab.recording.facts import Facts, Known, fold, model_of

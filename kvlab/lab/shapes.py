@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +22,9 @@ UNIT_TOKEN_BYTES, UNIT_STATE_BYTES = 1, 10
 
 SHAPE_FIELDS = ("name", "groups", "weights_bytes", "context", "look_ahead")
 """What of a shape's file is the shape; the rest says where it comes from."""
+
+_PARTS = re.compile(r"[:/\s_-]+")
+_OF_FILES = re.compile(r"^(?:mlx|community|latest|instruct|it|chat|gguf|fp16|bf16|fp32|\d+bit|q\d.*|int\d|k|m|s|nvfp4|mxfp\d)$")
 
 
 def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], policy: Policy | None = None) -> Twin:
@@ -52,6 +56,16 @@ def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], pol
 def shipped_names() -> list[str]:
     """Return the names of the shipped shapes, sorted."""
     return sorted(one.stem for one in shipped.data("shapes").glob("*.json"))
+
+
+def shipped_for(model: str) -> str | None:
+    """Return the shipped shape whose name has every part of a server's name for a model (`qwen3.8:27b-mlx`: `qwen3.8-27b`); None when there is none.
+
+    Parts that name files and number types do not count. Of several names the shortest is taken.
+    """
+    wanted = _parts(model.rsplit("/", 1)[-1])
+    fitting = [name for name in shipped_names() if wanted and wanted <= _parts(name)]
+    return min(fitting, key=len, default=None)
 
 
 def read_shape(name: str | Path) -> Shape:
@@ -153,6 +167,10 @@ def _keeping(shape: Shape) -> Shape:
             hint="give a model with attention or recurrent layers",
         )
     return shape
+
+
+def _parts(name: str) -> frozenset[str]:
+    return frozenset(part for part in _PARTS.split(name.lower()) if part and not _OF_FILES.match(part))
 
 
 def _unknown(name: str) -> BadValue:

@@ -22,14 +22,13 @@ from kvlab.recording import archive
 from kvlab.recording.columns import frame
 from kvlab.recording.fold_bytes import fold_bytes
 from kvlab.recording.fold_nodes import fold_nodes
-from kvlab.recording.fold_observed import fold_observed
 from kvlab.recording.fold_requests import SCHEMA, SECONDS, fold_requests
 from kvlab.recording.fold_spans import fold_spans
-from kvlab.recording.left_out import READINGS, notes
+from kvlab.recording.left_out import READINGS, notes, trouble_words
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.moment import Moment, Past, moment
 from kvlab.recording.policy_words import policy_words
-from kvlab.recording.troubles import trouble_words
+from kvlab.recording.readings import fold_observed
 from kvlab.shape import Shape
 from kvlab.temporary import TemporaryFolder
 from kvlab.units import binary
@@ -135,7 +134,7 @@ class Recording(Rich):
 
     @cached_property
     def observed(self) -> pl.DataFrame:
-        """Figures that were read off something outside, as an import holds them; columns in `fold_observed.SCHEMA`."""
+        """Figures read outside the cache, as an import has them; columns in `readings.OBSERVED`."""
         return fold_observed(self.events)
 
     def at(self, seq: int) -> Moment:

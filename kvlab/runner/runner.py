@@ -19,8 +19,7 @@ from kvlab.events import BytesRead, ChunkRan, Event, Log, RequestBegan, RequestC
 from kvlab.policy import Policy
 from kvlab.runner.drafts import Drafts
 from kvlab.runner.model import Model
-from kvlab.runner.running import Running
-from kvlab.runner.timing import Timing
+from kvlab.runner.running import Running, Timing
 from kvlab.workloads.request import Request, Segment
 
 SEGMENTS: dict[str, Callable[[Model, Request, Sequence[int]], Sequence[Segment]]] = {

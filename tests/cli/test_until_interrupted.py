@@ -11,7 +11,7 @@ import pytest
 
 import kvlab
 from kvlab.errors import BadValue
-from kvlab.lab.chat_room import require_room_for_chats
+from kvlab.lab.fitting import require_room_for_chats
 from kvlab.lab.twin import Twin
 from kvlab.workloads import chat
 from tests.cli.conftest import Kvlab

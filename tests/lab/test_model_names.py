@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvlab.lab.model_names import shipped_for
+from kvlab.lab.shapes import shipped_for
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_seconds_do_not_hold_the_readers_own_time() -> None:
     clock = FakeClock()
     twin = open_twin(["kv"], SHORT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kvlab.runner.timing.time.perf_counter", clock)
+        patch.setattr("kvlab.runner.running.time.perf_counter", clock)
         ends: list[RequestClosed] = []
         for event in twin.step(LONG):
             clock.now += 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from zlib import crc32
 
-from kvlab.cache.ghosts import MOST, TOKENS, Ghosts
+from kvlab.cache.reuse import GHOST_TOKENS, MOST_GHOSTS, Ghosts
 from kvlab.trie import WIDTH, Node, Trie, to_keys
 
 
@@ -52,14 +52,14 @@ def test_a_branch_that_went_is_known_by_its_first_tokens_wherever_nodes_end_now(
     grown(trie, [*range(1, 30), 7])
     ghosts.remember(leaf)
     trie.remove(leaf)
-    asked = to_keys([*range(1, 30), *range(100, 100 + TOKENS), 55])
+    asked = to_keys([*range(1, 30), *range(100, 100 + GHOST_TOKENS), 55])
     for cut in (None, 12):
         if cut is not None:
             trie.split(next(node for node in trie.walk() if node.start == 0 and node.end > cut), cut)
         found = trie.match(asked)
         assert found.matched == 29
         assert ghosts.knows(asked, found.matched, found.path[-1])
-        assert not ghosts.knows(to_keys([*range(1, 30), *range(100, 100 + TOKENS - 1), 55]), 29, found.path[-1])
+        assert not ghosts.knows(to_keys([*range(1, 30), *range(100, 100 + GHOST_TOKENS - 1), 55]), 29, found.path[-1])
         assert not ghosts.knows(asked[: 30 * WIDTH], 29, found.path[-1])
 
 
@@ -74,10 +74,10 @@ def test_an_edge_shorter_than_what_is_kept_is_known_too() -> None:
 
 def test_the_oldest_are_forgotten() -> None:
     trie, ghosts = Trie(lambda _: None), Ghosts(WIDTH)
-    for first in range(MOST + 1):
+    for first in range(MOST_GHOSTS + 1):
         leaf = grown(trie, [first, 1])
         ghosts.remember(leaf)
         trie.remove(leaf)
     assert not ghosts.knows(to_keys([0, 1, 2]), 0, trie.root)
     assert ghosts.knows(to_keys([1, 1, 2]), 0, trie.root)
-    assert ghosts.knows(to_keys([MOST, 1, 2]), 0, trie.root)
+    assert ghosts.knows(to_keys([MOST_GHOSTS, 1, 2]), 0, trie.root)
