@@ -98,7 +98,7 @@ def replacing(path: str | Path, kind: FileKind, *, force: bool = False) -> Gener
 
 @contextmanager
 def replaced(target: Path, *, durable: bool = True) -> Generator[IO[bytes]]:
-    """Give a file that is renamed to `target` when the block has ended well, whoever made what is there; a `durable` one outlasts a power cut.
+    """Give a file that is renamed to `target` when the block has ended well, even over another owner's file; a `durable` one outlasts a power cut.
 
     Raises:
         UnreadableInput: it cannot be written; then what is there is as it was.

@@ -1,6 +1,6 @@
 """Policy: every historical behaviour of a prefix cache as a plain choice. Today's upstream main is the default.
 
-The engine maps a choice's name to a small function; nothing in it asks for a version or a defect.
+The engine maps a choice's name to a small function; nothing in it checks for a version or a defect.
 Source of the choices and of the version table: the public history of Ollama's MLX runner (see `data/SOURCES.md`).
 """
 

@@ -22,7 +22,7 @@ MARKED = (Allocated, SnapshotTaken, SnapshotOwned)
 PACKAGE = Path(__file__).parents[1]
 """kvlab's folder."""
 
-BOOKKEEPING = ("kvlab/allocator/", "kvlab/events/", "kvlab/layers/book.py")
+BOOKKEEPING = ("kvlab/allocator/", "kvlab/events/", "kvlab/layers/registry.py")
 """Files that only record allocations of others."""
 
 CELL = "cell"

@@ -52,7 +52,7 @@ class Ledger:
         return self.weights + self.live + self.snapshots - self.shared + self.transient
 
     def load(self, *, clear_pool: bool) -> None:
-        """Take the weights in; give the pool back when the policy says so."""
+        """Record the loaded weights; clear the pool when the policy says so."""
         self.weights = self._meter.weights()
         self._emit(Allocated(owner="weights", retained=self.weights))
         if clear_pool:

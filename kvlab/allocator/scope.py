@@ -76,7 +76,7 @@ class Scope:
         return value
 
     def end(self) -> None:
-        """Let go of everything held."""
+        """Release everything held."""
         for held in self._held:
             held.drop()
         self._held.clear()

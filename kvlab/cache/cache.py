@@ -15,7 +15,7 @@ from kvlab.cache.reuse import Ghosts, Hit, reason_for
 from kvlab.cache.session import Session
 from kvlab.cache.supported import require_supported
 from kvlab.events import BytesRead, Event, Matched
-from kvlab.layers import Book, Layer, Store, layers_for
+from kvlab.layers import Layer, SnapshotRegistry, Store, layers_for
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node, Trie
 from kvlab.trie.keys import width_of
@@ -31,7 +31,7 @@ class Cache(ABC):
         trie: The trie.
         layers: One set of rules per layer group, in the shape's order.
         targets: Those that a forward writes: all but draft layers.
-        book: Every snapshot and its bytes.
+        registry: Every snapshot and its bytes.
         ledger: Every owner's bytes.
         paging: Moves the layers between the live buffers and the snapshots.
         path: The active path; the root alone where whole entries are kept.
@@ -43,10 +43,10 @@ class Cache(ABC):
         self.policy = policy
         self.emit = emit
         self.ledger = ledger
-        self.book = Book(ledger, emit, sweeps=policy.lifetimes == "sweep")
-        self.layers: list[Layer] = layers_for(stores, policy, self.book)
+        self.registry = SnapshotRegistry(ledger, emit, sweeps=policy.lifetimes == "sweep")
+        self.layers: list[Layer] = layers_for(stores, policy, self.registry)
         self.targets = [layer for layer in self.layers if layer.kind != "draft_kv"]
-        self.paging = Paging(self.layers, self.book, policy, emit)
+        self.paging = Paging(self.layers, self.registry, policy, emit)
         self.look_ahead = look_ahead if policy.draft_keys == "pairs" else 0
         self.trie = Trie(emit, width_of(self.look_ahead))
         self.trie.root.snapshots = self.paging.no_snapshots()
@@ -62,7 +62,7 @@ class Cache(ABC):
     @property
     def counted(self) -> int:
         """Bytes that the policy's budget sees."""
-        return self._resident if self.policy.budget_counts == "resident" else self.book.counted
+        return self._resident if self.policy.budget_counts == "resident" else self.registry.counted
 
     @property
     def live_bytes(self) -> int:
@@ -108,7 +108,7 @@ class Cache(ABC):
         """Return where a KV snapshot of `node` has to begin."""
 
     def touch(self, node: Node) -> None:
-        """Note that a node was used now."""
+        """Record that a node was used now."""
         self._clock += 1
         node.used = self._clock
         node.uses += 1
@@ -144,7 +144,7 @@ class Cache(ABC):
         self.ledger.see_live(self.live_bytes)
         self.ledger.shared = self._shared
         logical = sum(layer.store.live_logical() for layer in self.layers)
-        paged_out = self.book.counted if self.policy.budget_counts == "resident" else None
+        paged_out = self.registry.counted if self.policy.budget_counts == "resident" else None
         return self.ledger.read(phase, live_logical=logical, counted=self.counted, budget=self.policy.budget_bytes, nodes=self.trie.nodes, paged_out=paged_out)
 
     def _lost(self, keys: bytes, found: Match, tokens: int) -> bool:

@@ -166,8 +166,8 @@ def level(cache: Cache, phase: str = "") -> Iterator[tuple[str, str]]:
 def conserved(cache: Cache, session: Session, nodes: list[Node]) -> Iterator[tuple[str, str]]:
     """Every open snapshot is on a node or waits in a capture."""
     held = sum(snapshot is not None for node in nodes for snapshot in node.snapshots) + session.captures.held()
-    if cache.book.open != held:
-        yield "snapshots_conserved", f"{cache.book.open} snapshots are open, {held} are held"
+    if cache.registry.open != held:
+        yield "snapshots_conserved", f"{cache.registry.open} snapshots are open, {held} are held"
 
 
 def counted(cache: Cache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
@@ -178,8 +178,8 @@ def counted(cache: Cache, nodes: list[Node]) -> Iterator[tuple[str, str]]:
         total += mine
         if mine != node.counted:
             yield "counted", f"node {node.id} says {node.counted} bytes, its snapshots count {mine}"
-    if total != cache.book.counted:
-        yield "counted", f"the cache says {cache.book.counted} bytes, its nodes count {total}"
+    if total != cache.registry.counted:
+        yield "counted", f"the cache says {cache.registry.counted} bytes, its nodes count {total}"
 
 
 def cached_is_matched(cache: Cache, session: Session) -> Iterator[tuple[str, str]]:

@@ -41,12 +41,12 @@ def folded(tokens: Sequence[int], items: Sequence[MediaItem]) -> Sequence[int]:
 
 
 def before(items: Sequence[MediaItem], offset: int) -> int:
-    """Return `offset`, or the start of the whole item that it lies inside."""
+    """Return `offset`, or the start of the whole item around it."""
     return next((item.start for item in items if item.cuts(offset)), offset)
 
 
 def after(items: Sequence[MediaItem], offset: int) -> int:
-    """Return `offset`, or the end of the whole item that it lies inside."""
+    """Return `offset`, or the end of the whole item around it."""
     return next((item.end for item in items if item.cuts(offset)), offset)
 
 

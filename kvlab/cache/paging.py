@@ -10,21 +10,21 @@ from collections.abc import Callable, Sequence
 from kvlab.cache.media import before
 from kvlab.cache.path import ActivePath
 from kvlab.events import Event, PagedIn, PagedOut, Warned
-from kvlab.layers import Book, Layer, Snapshot
+from kvlab.layers import Layer, Snapshot, SnapshotRegistry
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node
 from kvlab.workloads.request import MediaItem
 
 FREE_ALL = "failed to restore cache, freeing all caches"
-"""How a warning begins that a restore was refused and all layers began anew; a log of Ollama says the same."""
+"""The beginning of the warning that a restore was refused and all layers were freed, as in Ollama's log."""
 
 
 class Paging:
     """Pages the layers in and out."""
 
-    def __init__(self, layers: Sequence[Layer], book: Book, policy: Policy, emit: Callable[[Event], None]) -> None:
+    def __init__(self, layers: Sequence[Layer], registry: SnapshotRegistry, policy: Policy, emit: Callable[[Event], None]) -> None:
         self._layers = layers
-        self._book = book
+        self._registry = registry
         self._all_or_none = policy.page_out_layers == "all_or_none"
         self._at_switch = policy.page_out == "at_switch"
         self._replaces = policy.attach == "replace"
@@ -58,7 +58,7 @@ class Paging:
         missing = [group for group, snapshot in enumerate(node.snapshots) if snapshot is None]
         for group in missing:
             if (snapshot := self._layers[group].snapshot(node.start)) is not None:
-                self._book.place(snapshot, node)
+                self._registry.place(snapshot, node)
         if missing:
             self._emit(PagedOut(node=node.id, start=node.start, end=node.end))
         return bool(missing)
@@ -69,7 +69,7 @@ class Paging:
             self.close_all(node)
         for snapshot in snapshots:
             if self._replaces:
-                self._book.place(snapshot, node)
+                self._registry.place(snapshot, node)
             else:
                 self._install(snapshot, node)
 
@@ -86,7 +86,7 @@ class Paging:
         if within is None:
             return
         if node.snapshots[snapshot.group] is None:
-            self._book.place(within, node)
+            self._registry.place(within, node)
         else:
             layer.close(within)
 
@@ -95,7 +95,7 @@ class Paging:
         for group, layer in enumerate(self._layers):
             snapshot = node.snapshots[group]
             if snapshot is not None:
-                self._book.lift(snapshot)
+                self._registry.lift(snapshot)
                 first, second = layer.split(snapshot, head.end)
                 self._place(first, head)
                 self._place(second, node)
@@ -106,7 +106,7 @@ class Paging:
             first, second = head.snapshots[group], node.snapshots[group]
             for snapshot in (first, second):
                 if snapshot is not None:
-                    self._book.lift(snapshot)
+                    self._registry.lift(snapshot)
             self._place(layer.merge(first, second), node)
 
     def close_all(self, node: Node) -> None:
@@ -116,7 +116,7 @@ class Paging:
                 layer.close(snapshot)
 
     def _page_out_leaf(self, path: ActivePath, found: Match) -> None:
-        # When the request leaves the leaf, or goes back before its end: if it lacks any, all its snapshots are taken anew.
+        # When the request leaves the leaf, or goes back before its end: if it lacks any, all its snapshots are taken again.
         leaf = path.frontier
         if leaf.parent is not None and (leaf not in found.path or found.matched < leaf.end) and None in leaf.snapshots:
             snapshots = [layer.snapshot(leaf.start) for layer in self._layers]
@@ -133,7 +133,7 @@ class Paging:
     def _page_in(self, found: Match, items: Sequence[MediaItem]) -> str:
         for node in found.path:
             target = min(node.end, found.matched)
-            # A prompt that ends with an item leaves states inside it; nothing can go on from there.
+            # A prompt that ends with an item leaves states inside it, from which nothing can continue.
             whole_states = before(items, target) == target
             restored = False
             for group, layer in enumerate(self._layers):
@@ -156,4 +156,4 @@ class Paging:
 
     def _place(self, snapshot: Snapshot | None, node: Node) -> None:
         if snapshot is not None:
-            self._book.place(snapshot, node)
+            self._registry.place(snapshot, node)

@@ -34,7 +34,7 @@ class PrefixCache(Cache):
         self._victims = Victims(self._is_protected, policy.evict_order)
         self._grow = GROW[policy.growth]
         self._compact = COMPACT[policy.growth]
-        self.book.on_growth = self._victims.push
+        self.registry.on_growth = self._victims.push
         self.path.on_left = self._may_be_victim
 
     def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = (), held_back: int = 1) -> Session:
@@ -70,7 +70,7 @@ class PrefixCache(Cache):
             self.compact()
         if offset:
             self.touch(self.path.frontier)
-        self.book.sweep()
+        self.registry.sweep()
         if self.policy.on_miss == "prune" and session.cached == 0:
             self.prune()
         self.evict("close")
@@ -82,7 +82,7 @@ class PrefixCache(Cache):
             session.captures.discard()
 
     def advance(self, keys: bytes, end: int) -> Node:
-        """Move the frontier to token offset `end` along `keys`: over existing nodes, cutting one that goes on, then by one new node."""
+        """Move the frontier to token offset `end` along `keys`: over existing nodes, splitting one that extends beyond it, then by one new node."""
         node = self.path.frontier
         while node.end < end and (found := descend(node, keys, node.end, end, self.trie.width)) is not None:
             child, agreed = found
@@ -154,7 +154,7 @@ class PrefixCache(Cache):
                 layer.shrink()
 
     def _evict(self, node: Node) -> None:
-        start, end, before = node.start, node.end, self.book.counted
+        start, end, before = node.start, node.end, self.registry.counted
         if node.children:
             state = "interior"
             self.merge(next(iter(node.children.values())))
@@ -165,7 +165,7 @@ class PrefixCache(Cache):
             if node.active:
                 self.path.forget(node)
             self._may_be_victim(self.trie.remove(node))
-        self.emit(Evicted(node=node.id, start=start, end=end, state=state, freed=before - self.book.counted))
+        self.emit(Evicted(node=node.id, start=start, end=end, state=state, freed=before - self.registry.counted))
 
     def _is_protected(self, node: Node) -> bool:
         if node.parent is None or len(node.children) > 1 or node is self.path.frontier:

@@ -83,7 +83,7 @@ class Session:
     def capture(self) -> None:
         """Capture all layers at the scheduled offsets that they have reached."""
         self.captures.take(self.keys)
-        self._cache.book.sweep()
+        self._cache.registry.sweep()
         self._cache.evict("prefill")
 
     def attach(self) -> None:

@@ -45,7 +45,7 @@ def require_supported(policy: Policy) -> None:
     for field, (value, main) in policy.diff(Policy()).items():
         if field in fields:
             raise BadValue(
-                what=f"the policy asks for {field}={value} with store={policy.store}",
+                what=f"the policy sets {field}={value} with store={policy.store}",
                 why=f"{follows} {field}={main} only: {about}",
                 hint=f"set {field}={main}, or store={other}",
             )

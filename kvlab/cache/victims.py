@@ -4,7 +4,7 @@ A heap of nodes that may be evicted, in the policy's order; `lru` is least recen
 most counted bytes.
 Invariants: a node is pushed whenever it becomes a candidate or its key goes down (its bytes grew); a key that went up since
 (the node was used) is put back when it comes up. So the smallest valid entry is always the right victim. What is no longer
-valid (its node was pushed again or left the trie) is dropped before it outnumbers what was valid at the last look: under a
+valid (its node was pushed again or left the trie) is dropped before it outnumbers what was valid at the last check: under a
 budget that is never reached, the heap holds at most about twice the nodes there ever were at once.
 """
 
@@ -54,7 +54,7 @@ class Victims:
         self._most = _FEWEST
 
     def push(self, node: Node) -> None:
-        """Note that `node` may have become a candidate, or that its bytes grew."""
+        """Push `node`, which may have become a candidate or whose bytes grew."""
         entry: _Entry = (*self._key(node), node.id, node)
         if node.queued is None or entry < node.queued:
             node.queued = entry

@@ -1,7 +1,7 @@
 """The store `whole_entry_lru`: whole prompts with their whole state, as mlx-lm's server keeps them (`LRUPromptCache`, mlx-lm 0.32).
 
 Each request begins with a copy of the nearest entry, and its end becomes an entry; under `store_segments=server` so do the prompt's segments.
-Nearest is: the same tokens; else the shortest entry that goes on beyond what is common, if it can be trimmed to that and no shorter entry is
+Nearest is: the same tokens; else the shortest entry that continues beyond what is common, if it can be trimmed to that and no shorter entry is
 as long; else the longest entry that is a prefix. What an entry's prefixes hold goes when it could be trimmed to them. Evicted first are whole
 requests, while there are as many of them as of users' segments; then these, while there are as many as systems'. Of one kind the oldest goes
 first; a hit does not make one younger, as in mlx-lm.
@@ -87,11 +87,11 @@ class WholeEntries(Cache):
         """Evict entries until the budget and their number hold or none is left."""
         while self._kinds and self.can_evict(moment):
             node, reason = self._first_to_go(), "budget" if super().can_evict(moment) else "entries"
-            end, counted, state = node.end, self.book.counted, "interior" if node.children else "leaf"
+            end, counted, state = node.end, self.registry.counted, "interior" if node.children else "leaf"
             if not node.children:
                 self._ghosts.remember(node)
             self._drop(node)
-            self.emit(Evicted(node=node.id, start=0, end=end, state=state, freed=counted - self.book.counted, reason=reason))
+            self.emit(Evicted(node=node.id, start=0, end=end, state=state, freed=counted - self.registry.counted, reason=reason))
 
     def realign(self, end: int) -> None:
         """Bring all layers to one offset of at most `end`."""
@@ -109,7 +109,7 @@ class WholeEntries(Cache):
         self.paging.close_all(node)
         for layer in self.layers:
             if (snapshot := layer.snapshot(0)) is not None:
-                self.book.place(snapshot, node)
+                self.registry.place(snapshot, node)
         self.emit(PagedOut(node=node.id, start=0, end=end, state=kind))
         if node.id in self._kinds:
             self._forget(node)

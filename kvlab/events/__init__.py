@@ -56,7 +56,7 @@ from kvlab.events.trie import NodeRemoved as NodeRemoved
 from kvlab.events.trie import NodeSplit as NodeSplit
 
 PRIVATE_COLUMNS = ("token", "text", "prompt_tokens")
-"""Columns that hold prompts or answers: stored only when the user asks."""
+"""Columns that hold prompts or answers: stored only on request (`store_text`)."""
 
 
 def _all_events() -> dict[str, type[Event]]:

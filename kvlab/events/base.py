@@ -29,7 +29,7 @@ class Log:
         source: What events are stamped with that do not name their own.
         request: The request that runs now; 0 outside any.
         off: Nothing is kept.
-        mark: Called with each event before it is stamped; None for nobody.
+        mark: Called with each event before it is stamped; None for no call.
     """
 
     __slots__ = ("_clock", "_events", "_seq", "_start", "mark", "off", "request", "source")

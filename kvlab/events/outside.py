@@ -77,7 +77,8 @@ class RunnerChanged(Event):
 
 
 RUNNER_STATES = ("starting", "serving", "ready", "loaded", "idle", "expired", "unloading", "stopping", "unloaded", "failed")
-"""What a runner does: its process starts, answers on its port, is ready, a model is in place, waits, its time is over, lets go, ends, is gone, did not load."""
+"""States of a runner: its process starts, listens on its port, is ready, has loaded a model, is idle, its keep-alive is over, it unloads, stops, is unloaded,
+failed to load."""
 
 
 @dataclass(slots=True)
@@ -112,7 +113,7 @@ class Served(Event):
 
 @dataclass(slots=True)
 class LinesCounted(Event):
-    """An importer met `count` lines of the kind `label`, the first one at `line` (from 1); `understood` is one of `UNDERSTOOD`."""
+    """An importer read `count` lines of the kind `label`, the first one at `line` (from 1); `understood` is one of `UNDERSTOOD`."""
 
     kind: ClassVar[str] = "lines_counted"
     label: str = ""

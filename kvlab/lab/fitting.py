@@ -181,5 +181,5 @@ def require_room_for_chats(source: Source, workload: Workload) -> None:
             raise BadValue(
                 what=f"turn {turns[request.chat]:,} of {workload.name} has a prompt of at least {held[request.chat]:,} tokens",
                 why=f"{source.name} holds {context:,} tokens of context; nothing was run",
-                hint=f"ask for fewer than {fits:,} turns, as replies take room too, or take a model with a longer context",
+                hint=f"use fewer than {fits:,} turns, as replies take room too, or take a model with a longer context",
             )

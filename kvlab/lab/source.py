@@ -1,6 +1,6 @@
 """Source: what Lab and Twin have in common. Both run requests on a model and make a Recording; both step one request on it.
 
-Invariants: `run` begins with an empty cache, `step` goes on with the one that is there; what was recorded before an error is kept.
+Invariants: `run` begins with an empty cache, `step` continues with the current one; what was recorded before an error is kept.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Source:
         self._fresh(self.policy, Checker())
 
     def cancel(self) -> None:
-        """Ask the running request to stop at its next chunk or token."""
+        """Stop the running request at its next chunk or token."""
         if self._runner is not None:
             self._runner.cancel()
 
@@ -268,14 +268,14 @@ class Source:
         return self._runner
 
     def _act(self, runner: Runner, action: str) -> None:
-        """Do what a workload asks for instead of a request.
+        """Perform an action that a workload has in place of a request.
 
         Raises:
             NotAvailable: this source cannot do it.
         """
         del runner
         raise NotAvailable(
-            what=f"the workload asks for the action {action!r}",
+            what=f"the workload has the action {action!r}",
             why="the weights of a model that is open in this process stay where they are until the process ends",
             hint="run it on the twin (kvlab twin), or against a server (kvlab probe)",
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from kvlab.layers.book import Book
+from kvlab.layers.registry import SnapshotRegistry
 from kvlab.layers.snapshot import Contents, Snapshot
 from kvlab.layers.spans_hidden import Rows, SpanHiddenStore
 
@@ -31,13 +31,13 @@ class HiddenLayers:
     captures_inside = True
     lazies: Mapping[int, Snapshot] = MappingProxyType({})
 
-    __slots__ = ("_book", "_group", "kind", "store", "views")
+    __slots__ = ("_group", "_registry", "kind", "store", "views")
 
-    def __init__(self, group: int, store: SpanHiddenStore, book: Book) -> None:
+    def __init__(self, group: int, store: SpanHiddenStore, registry: SnapshotRegistry) -> None:
         self._group = group
         self.store = store
         self.kind = store.group.kind
-        self._book = book
+        self._registry = registry
         self.views: dict[int, Snapshot] = {}
 
     @property
@@ -102,7 +102,7 @@ class HiddenLayers:
     def close(self, snapshot: Snapshot) -> None:
         """End a snapshot."""
         self.views.pop(snapshot.id, None)
-        self._book.close(snapshot)
+        self._registry.close(snapshot)
 
     def shrink(self) -> None:
         """An immutable array has no room to give back."""
@@ -122,6 +122,6 @@ class HiddenLayers:
     def _view(self, start: int, rows: Rows) -> Snapshot:
         size = self.store.retained(rows)
         contents = Contents(rows, size, size, is_view=True)
-        snapshot = self._book.take(self._group, self.kind, start, start + self.store.tokens(rows), contents)
+        snapshot = self._registry.take(self._group, self.kind, start, start + self.store.tokens(rows), contents)
         self.views[snapshot.id] = snapshot
         return snapshot

@@ -7,13 +7,13 @@ Invariants:
   marks the buffers, also one that moves nothing; putting an owned snapshot back is such a write.
 - Merged snapshots that do not join hold, and count, more or fewer tokens than their span; a split keeps those that fit the span.
 - A snapshot can be restored when the live offset is not before its start.
-- Buffers that grow by single tokens have no room: what lies beyond the offset leaves them before a write.
+- Buffers that grow by single tokens have no room: what is beyond the offset is dropped before a write.
 """
 
 from __future__ import annotations
 
 from kvlab.allocator.scope import Scope
-from kvlab.layers.book import Book
+from kvlab.layers.registry import SnapshotRegistry
 from kvlab.layers.snapshot import Contents, Snapshot
 from kvlab.layers.storage import KVStore
 from kvlab.policy import Policy
@@ -31,13 +31,13 @@ class KVLayers:
     rewinds = True
     captures_inside = True
 
-    __slots__ = ("_all_lazy_end", "_book", "_eager", "_every_append", "_group", "_restored", "kind", "lazies", "store")
+    __slots__ = ("_all_lazy_end", "_eager", "_every_append", "_group", "_registry", "_restored", "kind", "lazies", "store")
 
-    def __init__(self, group: int, store: KVStore, policy: Policy, book: Book) -> None:
+    def __init__(self, group: int, store: KVStore, policy: Policy, registry: SnapshotRegistry) -> None:
         self._group = group
         self.store = store
         self.kind = store.group.kind
-        self._book = book
+        self._registry = registry
         self._every_append = policy.copy_before_overwrite == "every_append"
         self._eager = policy.snapshots == "eager"
         self._restored = False
@@ -133,7 +133,7 @@ class KVLayers:
     def close(self, snapshot: Snapshot) -> None:
         """End a snapshot."""
         self.lazies.pop(snapshot.id, None)
-        self._book.close(snapshot)
+        self._registry.close(snapshot)
 
     def shrink(self) -> None:
         """Give back the room beyond the offset; lazy snapshots there are copied out first."""
@@ -159,7 +159,7 @@ class KVLayers:
 
     def _consume(self, snapshot: Snapshot) -> None:
         self.lazies.pop(snapshot.id, None)
-        self._book.consume(snapshot)
+        self._registry.consume(snapshot)
 
     def _copy_out(self, start: int, end: int) -> None:
         for snapshot in [one for one in self.lazies.values() if one.start < end and one.end > start]:
@@ -170,17 +170,17 @@ class KVLayers:
         if snapshot.state == "lazy":
             # It stays lazy until its copy is there: an interrupted copy is made again before the next write.
             data = self.store.copy(snapshot.start, snapshot.end)
-            self._book.own(snapshot, self._contents(data))
+            self._registry.own(snapshot, self._contents(data))
             del self.lazies[snapshot.id]
 
     def _lazy(self, start: int, end: int) -> Snapshot:
-        snapshot = self._book.take_lazy(self._group, self.kind, start, end)
+        snapshot = self._registry.take_lazy(self._group, self.kind, start, end)
         self.lazies[snapshot.id] = snapshot
         self._all_lazy_end = max(self._all_lazy_end, end)
         return snapshot
 
     def _owned(self, start: int, end: int, data: object) -> Snapshot:
-        return self._book.take(self._group, self.kind, start, end, self._contents(data))
+        return self._registry.take(self._group, self.kind, start, end, self._contents(data))
 
     def _contents(self, data: object) -> Contents:
         return Contents(data, self.store.tokens(data) * self.store.group.bytes_per_token, self.store.retained(data))

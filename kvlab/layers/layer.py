@@ -1,4 +1,4 @@
-"""Layer: what the cache asks of the rules of one layer group. `can_x` asks and changes nothing; `x` does."""
+"""Layer: the protocol of the rules of one layer group. `can_x` is a query and changes nothing; `x` acts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Layer(Protocol):
         ...
 
     def wrote(self, tokens: int) -> None:
-        """Note that a forward wrote `tokens`."""
+        """Record that a forward wrote `tokens`."""
         ...
 
     def snapshot(self, start: int) -> Snapshot | None:
@@ -55,7 +55,7 @@ class Layer(Protocol):
         ...
 
     def capture(self, start: int, end: int) -> Snapshot | None:
-        """Return a snapshot of [start, end), where `end` lies in the last write; None when it would hold nothing."""
+        """Return a snapshot of [start, end), where `end` is in the last write; None when it would hold nothing."""
         ...
 
     def can_restore(self, snapshot: Snapshot | None, target: int) -> bool:

@@ -1,6 +1,6 @@
 """The `mlx` storage of chunked windows: mlx-lm's `ChunkedKVCache` objects, unmodified.
 
-A token sees the tokens of its own chunk only. The model lets go of all rows before the last `window` ones when a forward begins, and not
+A token sees the tokens of its own chunk only. The model drops all rows before the last `window` ones when a forward begins, and not
 before; so a copy holds these at most, and going on from it is bit-equal.
 """
 

@@ -21,7 +21,7 @@ def rows_of(cache: Any) -> list[mx.array]:
 
 
 def is_quantised(cache: Any) -> bool:
-    """Whether a cache keeps packed numbers; mlx-lm's attention asks the same way."""
+    """Whether a cache keeps packed numbers; mlx-lm's attention checks the same way."""
     return hasattr(cache, "bits")
 
 

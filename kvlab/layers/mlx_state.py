@@ -141,7 +141,7 @@ class MLXRotatingStore(WindowStore[Window]):
         return max(0, self.offset - self.capacity)
 
     def wrote(self, tokens: int) -> None:
-        """Note that a forward wrote `tokens`: several leave the rows in order."""
+        """Record that a forward wrote `tokens`: several leave the rows in order."""
         if tokens > 1:
             self._begin = self.offset - self.capacity
 

@@ -8,7 +8,7 @@ from kvlab.shape import LayerGroup
 def goes_back(group: LayerGroup, start: int, end: int, target: int) -> bool:
     """Whether layers of `group` that hold positions [start, end) can be brought back to `target`, with nothing missing that a later token sees.
 
-    A sliding window can until it has wrapped. A chunk can while it holds the beginning of the chunk that `target` lies in: what comes
+    A sliding window can until it has wrapped. A chunk can while it holds the beginning of the chunk that contains `target`: what comes
     next sees nothing before it. A recurrent state cannot.
     """
     if group.chunked:

@@ -21,7 +21,7 @@ Runs: TypeAlias = tuple[Run, ...]
 
 
 def slots(runs: Iterable[Run], start: int, end: int) -> Runs:
-    """Return the part of `runs` that lies in slots [start, end)."""
+    """Return the part of `runs` in slots [start, end)."""
     found: list[Run] = []
     at = 0
     for run in runs:
@@ -34,7 +34,7 @@ def slots(runs: Iterable[Run], start: int, end: int) -> Runs:
 
 
 def joined(first: Iterable[Run], second: Iterable[Run]) -> list[Run]:
-    """Return `first` followed by `second`; where one goes on from the other they become one run."""
+    """Return `first` followed by `second`; where one continues the other they become one run."""
     runs = list(first)
     for run in second:
         if runs and runs[-1].writer == run.writer and runs[-1].end == run.start:

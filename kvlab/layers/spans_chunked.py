@@ -1,6 +1,6 @@
 """The `spans` storage of chunked windows: who wrote the rows that are held, and what the buffers would cost. No array.
 
-Invariant: rows and capacity change exactly as in mlx-lm's `ChunkedKVCache` (mlx-lm 0.32): a forward first lets go of all rows before the last
+Invariant: rows and capacity change exactly as in mlx-lm's `ChunkedKVCache` (mlx-lm 0.32): a forward first drops all rows before the last
 `window` ones, then the buffer grows by whole growth steps, as a full-attention one.
 """
 

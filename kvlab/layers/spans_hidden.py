@@ -56,7 +56,7 @@ class SpanHiddenStore:
         return self._live.backing.rows
 
     def expect(self, end: int) -> None:
-        """Note that the next writes up to `end` are one append: they make one array."""
+        """Record that the next writes up to `end` are one append: they make one array."""
         self._next_end = max(self._next_end, end)
 
     def append(self, tokens: int) -> None:

@@ -12,8 +12,8 @@ Invariants (`recurrent.go` and `rotating.go` of Ollama's MLX runner, v0.30.7 to 
 
 from __future__ import annotations
 
-from kvlab.layers.book import Book
 from kvlab.layers.reach import goes_back
+from kvlab.layers.registry import SnapshotRegistry
 from kvlab.layers.snapshot import Contents, Snapshot
 from kvlab.layers.storage import StateStore
 from kvlab.policy import Policy
@@ -32,13 +32,13 @@ class StateLayers:
 
     rewinds = False
 
-    __slots__ = ("_as_view", "_book", "_compacts", "_group", "_in_order", "captures_inside", "kind", "lazies", "store", "views")
+    __slots__ = ("_as_view", "_compacts", "_group", "_in_order", "_registry", "captures_inside", "kind", "lazies", "store", "views")
 
-    def __init__(self, group: int, store: StateStore, policy: Policy, book: Book) -> None:
+    def __init__(self, group: int, store: StateStore, policy: Policy, registry: SnapshotRegistry) -> None:
         self._group = group
         self.store = store
         self.kind = store.group.kind
-        self._book = book
+        self._registry = registry
         self._as_view = policy.capture_as == "view" and not store.group.window
         self._compacts = policy.draft_states == "compact"
         self._in_order = False
@@ -71,7 +71,7 @@ class StateLayers:
             self.store.detach()
         as_view = self._as_view or self.store.is_slice
         data = self.store.hand_out() if as_view else self.store.copy()
-        snapshot = self._book.take(self._group, self.kind, self.store.first, offset, self._contents(data, is_view=as_view))
+        snapshot = self._registry.take(self._group, self.kind, self.store.first, offset, self._contents(data, is_view=as_view))
         if as_view:
             self.views[snapshot.id] = snapshot
         return snapshot
@@ -80,7 +80,7 @@ class StateLayers:
         """Return a snapshot of the state at `end`: lazy where a forward of several tokens left the window's rows in order."""
         if not (self.captures_inside and self._in_order):
             return self.snapshot(start)
-        snapshot = self._book.take_lazy(self._group, self.kind, max(0, end - self.store.group.window), end)
+        snapshot = self._registry.take_lazy(self._group, self.kind, max(0, end - self.store.group.window), end)
         self.lazies[snapshot.id] = snapshot
         return snapshot
 
@@ -119,7 +119,7 @@ class StateLayers:
         """End a snapshot."""
         self.lazies.pop(snapshot.id, None)
         self.views.pop(snapshot.id, None)
-        self._book.close(snapshot)
+        self._registry.close(snapshot)
 
     def shared(self) -> int:
         """Return the bytes that views share with the live state or with each other: counted once too often in the sum of all."""
@@ -129,7 +129,7 @@ class StateLayers:
         """A whole state has no room to give back."""
 
     def take_back(self, offset: int) -> None:
-        """Undo an interrupted forward: a state that moved on cannot go back, so it is let go."""
+        """Undo an interrupted forward: a state that moved on cannot rewind, so it is freed."""
         del offset
         self.store.drop()
 
@@ -140,7 +140,7 @@ class StateLayers:
 
     def _own_lazies(self, but: Snapshot | None = None) -> None:
         for snapshot in [one for one in self.lazies.values() if one is not but]:
-            self._book.own(snapshot, self._contents(self.store.copy_window(snapshot.end), is_view=False))
+            self._registry.own(snapshot, self._contents(self.store.copy_window(snapshot.end), is_view=False))
             del self.lazies[snapshot.id]
 
     def _contents(self, data: object, *, is_view: bool) -> Contents:

@@ -82,7 +82,7 @@ def route() -> BlasStatus:
 
 
 def undo() -> None:
-    """Put MLX's own matrix product back; a later `route` begins anew."""
+    """Restore MLX's own matrix product; a later `route` starts over."""
     global _status  # noqa: PLW0603  see route
     for slot, address in _before.items():
         elf_slots.write(slot, address)

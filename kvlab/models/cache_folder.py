@@ -56,7 +56,7 @@ def once(name: str, make: Callable[[Path], Path]) -> Path:
         for needed in (target.parent, scratches, folder() / "locks"):
             needed.mkdir(parents=True, exist_ok=True)
     with _held(name):
-        # whoever holds the lock is alone, so every other scratch folder of this name belongs to a dead attempt
+        # the holder of the lock is alone, so every other scratch folder of this name belongs to a dead attempt
         for stale in scratches.glob(f"{name}@*"):
             shutil.rmtree(stale, ignore_errors=True)
         if not target.exists():

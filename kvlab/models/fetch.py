@@ -115,7 +115,7 @@ def _check(path: Path, file: PackagedFile) -> None:
 
 
 def _wrong(path: Path, digest: str, file: PackagedFile) -> UnreadableInput:
-    """Remove the file at `path` and return the error that says so."""
+    """Remove the file at `path` and return the error for it."""
     path.unlink()
     return UnreadableInput(
         what=f"{path} has the wrong checksum and was removed",

@@ -145,7 +145,7 @@ class MLXModel:
         raise NotImplementedError
 
     def decode(self, token: int, tokens: int = 1) -> list[int]:
-        """Evaluate `token` at the live offset, write it into the caches, and return the next token, given or sampled; only one can be had at once."""
+        """Evaluate `token` at the live offset, write it into the caches, and return the next token, given or sampled; always one at a time."""
         import mlx.core as mx
 
         del tokens

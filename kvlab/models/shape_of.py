@@ -86,7 +86,7 @@ def keeps_input(state: mx.array) -> bool:
     """Return whether `state`, of [1, rows, channels] and not computed yet, is a view of its forward's input, as the graph of its array shows.
 
     mlx-lm's recurrent layers store the last rows of their convolution's input. Some store a slice: a view, which keeps the input's whole
-    buffer alive. Some copy the rows out first: such a state keeps nothing else, whoever holds it.
+    buffer alive. Some copy the rows out first: such a state keeps nothing else alive.
     """
     import mlx.core as mx
 

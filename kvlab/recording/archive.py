@@ -1,6 +1,6 @@
 """The files of a recording, in a folder or a zip archive: reading parts, writing a folder, packing.
 
-Invariants: equal manifests and events give archives that are equal byte for byte; what is written anew has its many small
+Invariants: equal manifests and events give archives that are equal byte for byte; what is rewritten has its many small
 parts joined into few; files that are not ours (what a kill left half written) are not looked at.
 """
 
@@ -30,7 +30,7 @@ from kvlab.recording.writing import Writing
 from kvlab.units import binary
 
 ROWS_A_PART = 500_000
-"""Events in a part that is written anew."""
+"""Events in a part that is rewritten."""
 
 MOST_UNPACKED = 20
 """How many times its own size the files of an archive may take: parts are packed already."""
@@ -71,7 +71,7 @@ class FolderFiles:
         self._names = [path.relative_to(folder).as_posix() for path in (folder / EVENTS).glob("*") if path.is_file()]
         self.packed = 0
         for name in self._names:
-            # a run that goes on may rename what it has just written
+            # a run under way may rename what it has just written
             with contextlib.suppress(OSError):
                 self.packed += (folder / name).stat().st_size
 

@@ -125,7 +125,7 @@ class NodeFold:
 
 
 def fold_nodes(events: pl.DataFrame) -> pl.DataFrame:
-    """Return the table of nodes, with `SCHEMA`. Empty when no event speaks of the trie."""
+    """Return the table of nodes, with `SCHEMA`. Empty when no event is about the trie."""
     changes = events.filter(pl.col("kind").is_in(_KINDS)).select("kind", "seq", "request", "node", "parent", "head", "start", "end", "user")
     if not changes.height:
         return pl.DataFrame(schema=SCHEMA)

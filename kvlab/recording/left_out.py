@@ -1,7 +1,7 @@
 """What a reader has to know of a recording's figures: which events it leaves out, which constants of its shape were fitted, a server's troubles.
 
-A long run of the twin that nobody reads event by event leaves out what its tables do not need (`LEFT_OUT`). Its manifest names them, and what would have
-to be folded from them is null.
+A long run of the twin without a reader of its events leaves out what its tables do not need (`LEFT_OUT`). Its manifest names them, and what would be
+folded from them is null.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def trouble_words(events: pl.DataFrame) -> tuple[str, ...]:
     for cause, states in _EXPECTED.items():
         requests = signs.filter(pl.col("state") == cause)["request"].unique().to_list()
         unexpected &= ~(pl.col("request").is_in(requests) & pl.col("state").is_in(states))
-    met = signs.filter(pl.col("state").is_in(list(TROUBLES)) & unexpected)
-    counted = met.group_by("state", maintain_order=True).agg(pl.len().alias("times"), pl.col("request").first(), pl.col("t").first())
+    troubles = signs.filter(pl.col("state").is_in(list(TROUBLES)) & unexpected)
+    counted = troubles.group_by("state", maintain_order=True).agg(pl.len().alias("times"), pl.col("request").first(), pl.col("t").first())
     return tuple(_line(**row) for row in counted.iter_rows(named=True))
 
 

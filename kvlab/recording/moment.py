@@ -85,7 +85,7 @@ class Past:
 
 
 def moment(seq: int, past: Past, nodes: pl.DataFrame, spans: pl.DataFrame) -> Moment:
-    """Return the moment right after event `seq`, from a recording's tables; `seq` lies within them."""
+    """Return the moment right after event `seq`, from a recording's tables; `seq` is within them."""
     moved = _last(past.moves, seq)
     frontier: int | None = moved["node"] if moved else None
     spans_now = _alive(spans, seq)

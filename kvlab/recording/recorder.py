@@ -60,7 +60,7 @@ class Recorder:
         self._waiting = self._writer.waiting
         self._recording: Recording | None = None
         if out is None:
-            # Nobody can look for these parts after a kill, so they are made only when many events wait.
+            # These parts cannot be found after a kill, so they are written only when many events wait.
             self._last_of_request: type[Event] | None = None
             self._finalizer = None
         else:

@@ -147,7 +147,7 @@ class Recording(Rich):
             raise BadValue(what=f"there is no moment {seq}", why="the recording has no events", hint="record a run first")
         first, last = int(self.events.item(0, "seq")), int(self.events.item(-1, "seq"))
         if not first <= seq <= last:
-            raise BadValue(what=f"there is no moment {seq}", why=f"the recording's events are {first} to {last}", hint=f"ask for {first} to {last}")
+            raise BadValue(what=f"there is no moment {seq}", why=f"the recording's events are {first} to {last}", hint=f"give {first} to {last}")
         return moment(seq, self._past, self.nodes, self.spans)
 
     @cached_property
@@ -179,7 +179,7 @@ class Recording(Rich):
             if self.path is None or self._folder is not None:
                 raise BadValue(
                     what="a name for the archive is missing",
-                    why="this recording lies in a temporary folder or in none",
+                    why="this recording is in a temporary folder or in none",
                     hint="write for example recording.pack('run.kvrec.zip')",
                 )
             path = self.path if self.path.suffix == ".zip" else self.path.with_name(self.path.name + ".zip")

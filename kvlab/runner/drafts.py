@@ -36,7 +36,7 @@ class Drafts:
         self._waiting = 0
 
     def follow(self, *, singly: bool = False) -> None:
-        """Note that a forward wrote the target layers, or with `singly` as many forwards of one token: all pairs but the last are complete."""
+        """Record that a forward wrote the target layers, or with `singly` as many forwards of one token: all pairs but the last are complete."""
         if self._at_once:
             self.settle()
         elif self._layers:

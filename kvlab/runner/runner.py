@@ -141,7 +141,7 @@ class Runner:
         if not tokens:
             raise BadValue(
                 what=f"request {request.label or 'without a label'} has an empty prompt",
-                why="a model needs at least one token to go on from",
+                why="a model needs at least one token to continue from",
                 hint="give tokens, a prompt or messages",
             )
         if context and len(tokens) > context:

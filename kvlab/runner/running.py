@@ -86,5 +86,5 @@ class Running:
         return len(self.reply) - (self.stop == "stop_token")
 
     def wants_cancel(self, at: int) -> bool:
-        """Whether the request itself asks to be cancelled at token `at` of its prefill."""
+        """Whether the request itself is to be cancelled at token `at` of its prefill."""
         return self.request.cancel_after is not None and at >= self.request.cancel_after

@@ -1,6 +1,6 @@
 """Node: one edge of the trie and what is kept at its end.
 
-Invariants: `start` = the parent's `end`, `stem` goes on from the parent's, and the edge has a key for each of its `tokens`; only the root has no parent and an
+Invariants: `start` = the parent's `end`, `stem` continues the parent's, and the edge has a key for each of its `tokens`; only the root has no parent and an
 empty edge; of `only` and `several` at most one is set, and `several` has at least two entries.
 """
 
@@ -28,7 +28,7 @@ class Node:
         stem: CRC-32 of all keys before its edge.
         user: An explicit restore point; it resists compaction, not eviction.
         used: When it was last used, on the cache's own clock.
-        active: It lies on the active path.
+        active: It is on the active path.
         snapshots: One entry a layer group, None where it has none.
         counted: Bytes its snapshots count for.
         uses: How often it was used.

@@ -1,4 +1,4 @@
-"""How large a workload may be. What lies beyond is refused before a request is made, so that no number makes kvlab work without a word."""
+"""How large a workload may be. Larger ones are refused before a request is made, so that no number makes kvlab work without bound."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def require_count(name: str, given: str, usual: int) -> int:
 
 
 class Room:
-    """What a case may still ask for; each row takes its part before any of its requests is made."""
+    """The requests and tokens that a case has left; each row takes its part before any of its requests is made."""
 
     __slots__ = ("_requests", "_tokens")
 
@@ -43,14 +43,14 @@ class Room:
         self._tokens = MOST_TOKENS
 
     def take(self, row: Fields) -> int:
-        """Return how many requests a row asks for.
+        """Return the number of requests of a row.
 
         Raises:
             BadValue: a count of the row is too large, or the case's rows so far are; file, row, field and value are named.
         """
         times = row.count("repeat", 1, least=1)
         if times > self._requests:
-            raise row.bad("repeat", f"a case has at most {MOST_REQUESTS:,} requests, {self._requests:,} of them from here on", "ask for fewer")
+            raise row.bad("repeat", f"a case has at most {MOST_REQUESTS:,} requests, {self._requests:,} of them from here on", "use fewer")
         for name in (*_COUNTS, *_OTHER_COUNTS):
             if row.count(name) > STREAM_TOKENS:
                 raise row.bad(name, f"a part of a prompt or a reply has at most {STREAM_TOKENS:,} tokens", "use a shorter one")
@@ -58,7 +58,7 @@ class Room:
         tokens = times * sum(row.count(name) for name in _COUNTS)
         if tokens > self._tokens:
             why = f"with {times:,} requests of the row this makes {tokens:,} tokens; a case has at most {MOST_TOKENS:,}, {self._tokens:,} of them from here on"
-            raise row.bad(longest, why, "ask for fewer or shorter requests")
+            raise row.bad(longest, why, "use fewer or shorter requests")
         self._requests -= times
         self._tokens -= tokens
         return times

@@ -1,4 +1,4 @@
-"""The chats of a case as its rows are read: how a request goes on from the one before it, and how long prompts become.
+"""The chats of a case as its rows are read: how a request continues the one before it, and how long prompts become.
 
 Invariant: what a row takes away from or keeps of the request before it is there; a prompt has at least one token.
 """
@@ -33,7 +33,7 @@ class Chats:
         self._last: dict[str, _Turn] = {}
 
     def place(self, fields: Fields) -> tuple[str, Follow | None]:
-        """Return the chat that a row belongs to ("" for none), and how it goes on from the request before it; None when it begins.
+        """Return the chat that a row belongs to ("" for none), and how it continues the request before it; None when it begins.
 
         Raises:
             BadValue: a key does not belong to a row of this kind, or the chat has no request yet.
@@ -91,7 +91,7 @@ def _require_there(fields: Fields, follow: Follow, last: _Turn) -> None:
 
 
 def _before(follow: Follow, last: _Turn) -> int:
-    """Return the tokens that a request goes on from; `Conversations` makes them."""
+    """Return the tokens that a request continues; `Conversations` makes them."""
     if follow.drop_tail:
         return max(0, last.prompt - follow.drop_tail) + min(follow.keep_reply, last.reply)
     return last.prompt + (last.reply if follow.rerendered is None else follow.rerendered)

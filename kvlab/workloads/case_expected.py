@@ -14,7 +14,7 @@ from kvlab.policy import Policy
 from kvlab.workloads.case_fields import Fields
 
 WORDS = ("reason", "note", "source", "how_to_see", "settle_rule")
-"""Keys for readers. `source` also sets a tolerance: figures that were published are met more closely."""
+"""Keys for readers. `source` also sets a tolerance: published figures have a closer tolerance."""
 
 UNLOAD_PARTS = ("weights", "live", "snapshots", "pool")
 """What an unload gives back, part by part."""

@@ -1,7 +1,7 @@
 """Cases: small workloads with a known outcome, one JSON file each. `case(path)` reads one whole or says what is wrong where.
 
 Invariants: a key that is not known is an error that names it. Named streams, fresh tokens and words never share an id
-(streams.py). `generated_tokens` asks for exactly that many tokens and leaves them to the model: the twin makes fresh ones up.
+(streams.py). `generated_tokens` requests exactly that many tokens and leaves them to the model: the twin generates fresh ones.
 In token cases `generated` gives the reply itself.
 """
 

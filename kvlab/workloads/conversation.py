@@ -1,4 +1,4 @@
-"""Conversations: requests that go on from the last one of their chat get their prompt when that one has closed.
+"""Conversations: requests that continue the last one of their chat get their prompt when that one has closed.
 
 Invariant: what `resolve` returns has no `follow`; its prompt is complete.
 """
@@ -50,7 +50,7 @@ class Conversations:
         A request that follows nothing is returned as it is.
 
         Raises:
-            BadValue: the request goes on from a conversation in which nothing was closed yet.
+            BadValue: the request continues a conversation without a closed request.
         """
         full = request
         if request.follow is None:
@@ -59,7 +59,7 @@ class Conversations:
             last = self._last.get(request.chat)
             if last is None:
                 raise BadValue(
-                    what=f"request {request.label!r} goes on from conversation {request.chat!r}, which has no closed request",
+                    what=f"request {request.label!r} continues conversation {request.chat!r}, which has no closed request",
                     why="a request that follows needs the prompt and the reply before it",
                     hint="send the conversation's first request before",
                 )
@@ -91,7 +91,7 @@ class Conversations:
         return dataclasses.replace(request, tokens=before + tuple(own), messages=(), prompt="", ends=ends, segments=segments)
 
     def _segments(self, request: Request, last: _Turn, before: int) -> tuple[Segment, ...]:
-        """Return the segments of a prompt whose own part `request.tokens` goes on after `before` tokens."""
+        """Return the segments of a prompt whose own part `request.tokens` follows `before` tokens."""
         if request.chat not in self._systems:
             first = last.request.segments or chat_segments(last.request.messages, last.prompt, message_tokens)
             self._systems[request.chat] = tuple(one for one in first if one.kind == "system")
@@ -110,11 +110,11 @@ class Conversations:
 
 
 def _ends(own: Sequence[int], last: _Turn, before: int) -> tuple[int, ...]:
-    """Return where messages end in a prompt that goes on after `before` tokens: those before it, where it goes on, and its own part's."""
+    """Return where messages end in a prompt that continues after `before` tokens: those before it, where it continues, and its own part's."""
     return (*(end for end in last.request.ends if end < before), before, *(before + end for end in own))
 
 
 def _shown(text: str, follow: Follow) -> str:
-    """Return a reply as the next prompt shows it: without its thinking, as chat templates strip it, and rendered differently when `follow` says so."""
+    """Return a reply as the next prompt shows it: without its thinking, as chat templates strip it, and rendered differently if `follow` has it so."""
     shown = _THINKING.sub("", text)
     return f"{RERENDERED}{shown}" if follow.rerendered is not None or follow.drop_tail else shown

@@ -69,7 +69,7 @@ MID_EDGE: list[dict[str, Any]] = [
     {"unique_tokens": 3000, "generated_tokens": 40},
     {"continues": "resumed", "unique_tokens": 500, "generated_tokens": 40},
 ]
-"""Case rows of D3: the third prompt resumes inside the edge of the first, the fifth goes on from the third."""
+"""Case rows of D3: the third prompt resumes inside the edge of the first, the fifth continues the third."""
 
 ROUNDS_UNLOADED = 6
 """Rounds of C1's 96 calls with an unload after each."""
@@ -85,7 +85,7 @@ def _rows(name: str, rows: list[dict[str, Any]]) -> Build:
 
 
 def chat_rows(turns: int) -> list[dict[str, Any]]:
-    """Return case rows of one conversation of `turns` short questions whose replies come back rendered anew."""
+    """Return case rows of one conversation of `turns` short questions whose replies come back rendered differently."""
     return [
         {"prefix_id": "system", "prefix_tokens": 45, "unique_tokens": 28, "generated_tokens": 24, "think_seconds": 5.0, "chat": "chat"},
         {"continues": "chat", "drop_tail_tokens": 1, "unique_tokens": 31, "generated_tokens": 24, "think_seconds": 5.0, "repeat": turns - 1},
@@ -158,7 +158,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         {"before": {"media": "anywhere"}},
     ),
     "D3": Experiment(
-        "a prompt that resumes partway through another's edge, under a budget that evicts; its conversation goes on later",
+        "a prompt that resumes partway through another's edge, under a budget that evicts; its conversation continues later",
         _rows("D3", MID_EDGE),
         "llama3.1-8b",
         SMALL_KV,

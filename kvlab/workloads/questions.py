@@ -68,7 +68,7 @@ QUESTIONS: tuple[str, ...] = (
     "Ice cubes from my freezer are white in the middle and clear at the edge. How can I make cubes that are clear throughout?",
     "Every winter the windows of our bedroom are wet in the morning. Where does the water come from, and how can we get rid of it?",
 )
-"""The questions, in the order in which workloads ask them."""
+"""The questions, in the order in which workloads send them."""
 
 CHAT_TURNS: tuple[str, ...] = (
     "I want to plan a weekend in the mountains with two friends. What should we think about first?",

@@ -37,7 +37,7 @@ GREEDY = Sampling()
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """How a request goes on from the last one of its conversation: previous prompt + reply + its own part.
+    """How a request continues the last one of its conversation: previous prompt + reply + its own part.
 
     Attributes:
         drop_tail: The last n tokens of the previous prompt are rendered differently, so the reply is not reused.
@@ -87,12 +87,12 @@ class Request:
         messages: Chat messages as (role, content), rendered with the model's chat template.
         prompt: Plain text, tokenised as it is.
         tokens: Explicit token ids; with `follow`, only this request's own part.
-        max_new: New tokens at most; 0 asks for no reply.
+        max_new: New tokens at most; 0 for no reply.
         generated: A reply that is given instead of sampled, emitted exactly; None to sample.
         ignore_stop: Stop tokens do not end the reply.
         cancel_after: The prefill is cancelled at this token position; a chunk ends there.
         chat: The conversation this request belongs to; "" for none.
-        follow: How it goes on from the conversation's last request; None when it starts one.
+        follow: How it continues the conversation's last request; None when it starts one.
         think_s: Seconds the user waits before sending it; a run does not wait.
         action: Something done instead of a request, such as `unload`; "" for a request.
         sampling: How tokens are chosen.
@@ -127,7 +127,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.max_new < 0:
-            raise BadValue(what=f"a request asks for {self.max_new} new tokens", why="a reply has at least 0 tokens", hint="give max_new as 0 or more")
+            raise BadValue(what=f"max_new is {self.max_new}", why="a reply has at least 0 tokens", hint="give max_new as 0 or more")
         if self.score and self.generated:
             raise BadValue(
                 what=f"a request that is scored has a reply of {len(self.generated)} tokens",

@@ -1,4 +1,4 @@
-"""Named workloads: what people try when they ask whether their server grows.
+"""Named workloads: what people try when they suspect that their server grows.
 
 Every scenario is text, so it runs on a real model through its chat template and on the twin through `text_tokens`.
 Invariant: a scenario of n requests is the beginning of the scenario of n + 1, under another name.
@@ -55,7 +55,7 @@ def chat(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
         raise BadValue(
             what=f"chat:{count} is one conversation of {count:,} turns",
             why=f"a conversation has at most {MOST_TURNS:,} turns: every turn's prompt holds all before it, and no model holds so many",
-            hint=f"ask for fewer, or for requests that do not go on from each other: unrelated:{count}",
+            hint=f"use fewer turns, or requests that do not continue each other: unrelated:{count}",
         )
     requests = tuple(
         Request(

@@ -31,7 +31,7 @@ SERVICE_S = 2.0
 
 
 def by_context(each: int = 10) -> tuple[Request, ...]:
-    """Return `each` requests a context length. A prefix cache allocates by tokens: the length is a label here, which says so, and a probe requests it."""
+    """Return `each` requests a context length. A prefix cache allocates by tokens: the length is only a label here, and a probe requests it."""
     labels = [f"context {context} (no rule reads it), request {number + 1}" for context in CONTEXTS for number in range(each)]
     return tuple(_question(place, label) for place, label in enumerate(labels))
 

@@ -44,7 +44,7 @@ def message_ends(messages: Iterable[tuple[str, str]]) -> list[int]:
 
 
 def next_turn_tokens(messages: Iterable[tuple[str, str]]) -> list[int]:
-    """Return the ids that follow a reply when a conversation goes on with `messages`: the reply's end, then these messages."""
+    """Return the ids that follow a reply when a conversation continues with `messages`: the reply's end, then these messages."""
     return word_tokens("<|end|>\n") + message_tokens(messages)
 
 

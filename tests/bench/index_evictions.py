@@ -88,7 +88,7 @@ class _Watched(PrefixCache):
         super().__init__(stores, policy, ledger, emit)
         self._seen = seen
         self._victims = _TimedVictims(self._is_protected, seen)
-        self.book.on_growth = self._victims.push
+        self.registry.on_growth = self._victims.push
 
     def _evict(self, node: Node) -> None:
         self._seen.merged += bool(node.children)

@@ -142,8 +142,8 @@ class Harness:
         assert all(one.state != "closed" for one in kept)
         assert set(closed.values()) <= {1}
         assert taken - set(closed) == {one.id for one in kept}
-        assert len(taken) == self.cache.book.created
-        assert len(kept) == self.cache.book.open
+        assert len(taken) == self.cache.registry.created
+        assert len(kept) == self.cache.registry.open
 
     def nodes(self) -> list[Node]:
         """Every node but the root."""
@@ -163,9 +163,9 @@ class Harness:
         for snapshot in node.snapshots:
             if snapshot is not None:
                 node.counted += each - snapshot.counted
-                self.cache.book.counted += each - snapshot.counted
+                self.cache.registry.counted += each - snapshot.counted
                 snapshot.counted = each
-        self.cache.book.on_growth(node)
+        self.cache.registry.on_growth(node)
 
 
 def harness(kinds: Sequence[str], look_ahead: int, storage: str, policy: Policy | None = None) -> Harness:

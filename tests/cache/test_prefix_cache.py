@@ -153,22 +153,22 @@ def test_10_only_the_landing_node_and_the_frontier_are_used(bench: Harness) -> N
 def test_11_a_lazy_snapshot_counts_when_it_is_copied_out(storage: str) -> None:
     cache, node = one_mebibyte(storage)
     lazy = installed(cache, node)
-    assert (lazy.state, cache.book.counted) == ("lazy", 0)
+    assert (lazy.state, cache.registry.counted) == ("lazy", 0)
     cache.layers[0].free()
-    assert (lazy.state, cache.book.counted, node.counted) == ("owned", 2**20, 2**20)
+    assert (lazy.state, cache.registry.counted, node.counted) == ("owned", 2**20, 2**20)
 
 
 @pytest.mark.parametrize("storage", ["spans", "mlx"])
 def test_12_a_snapshot_swapped_out_no_longer_counts(storage: str) -> None:
     cache, node = one_mebibyte(storage)
     old = installed(cache, node)
-    cache.book.lift(old)
+    cache.registry.lift(old)
     new = installed(cache, node)
     cache.layers[0].free()
     assert (old.counted, new.counted) == (2**20, 2**20)
-    assert (cache.book.counted, node.counted) == (2**20, 2**20)
+    assert (cache.registry.counted, node.counted) == (2**20, 2**20)
     cache.layers[0].close(old)
-    assert (cache.book.counted, node.counted) == (2**20, 2**20)
+    assert (cache.registry.counted, node.counted) == (2**20, 2**20)
 
 
 def one_mebibyte(storage: str) -> tuple[PrefixCache, Node]:
@@ -191,7 +191,7 @@ def installed(cache: PrefixCache, node: Node) -> Snapshot:
     """Take a snapshot of all four tokens and put it on the node."""
     snapshot = cache.layers[0].snapshot(0)
     assert snapshot is not None
-    cache.book.place(snapshot, node)
+    cache.registry.place(snapshot, node)
     return snapshot
 
 
@@ -206,9 +206,9 @@ def test_13_a_node_lacks_nothing_when_every_layer_with_state_has_a_snapshot(hole
             lost = node.snapshots[group]
             assert lost is not None
             cache.layers[group].close(lost)
-        before = cache.book.created
+        before = cache.registry.created
         cache.paging.page_out(node)
-        assert cache.book.created - before == len(missing)
+        assert cache.registry.created - before == len(missing)
         assert all(node.snapshots)
 
 

@@ -137,7 +137,7 @@ def test_contents_are_those_of_a_cold_run(storage: str, kinds: tuple[str, ...], 
             assert all(len(node.children) > 1 or tokens_to(node) in held for node in cache.trie.walk() if node.parent is not None)
             streams[rng.randrange(3)] = (*tokens, *reply)
         runner.cache.release()
-        assert (runner.cache.book.open, runner.cache.counted) == (0, 0)
+        assert (runner.cache.registry.open, runner.cache.counted) == (0, 0)
 
 
 def test_an_entry_is_trimmed_to_what_is_common_and_costs_its_whole_again() -> None:

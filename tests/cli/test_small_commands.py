@@ -33,7 +33,7 @@ def test_later_choices_win_and_single_ones_stay() -> None:
     assert chosen_policy(default, {}, None, [], None) == default
     of_case = {"version": "0.32.7", "budget_bytes": 60, "prefill_chunk": 9}
     assert chosen_policy(default, of_case, None, [], None) == Policy.ollama("0.32.7").replace(budget_bytes=60, prefill_chunk=9)
-    with pytest.raises(BadValue, match="the policy asks for"):
+    with pytest.raises(BadValue, match="the policy sets"):
         chosen_policy(default, of_case, None, ["store=whole_entry_lru"], None)
     assert chosen_policy(default, of_case, "main", [], None) == Policy(budget_bytes=60, prefill_chunk=9)
     assert chosen_policy(default, {"budget_bytes": 60}, None, [], None) == Policy(budget_bytes=60, prefill_chunk=128)

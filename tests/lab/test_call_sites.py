@@ -77,7 +77,7 @@ def test_the_line_is_that_of_the_call(sited: Recording) -> None:
 def test_bookkeeping_is_not_taken_for_who_asked(sited: Recording) -> None:
     for kind in MARKED:
         for line in (line for site in _sites(sited, kind) for line in site):
-            assert not line.startswith(("kvlab/allocator/", "kvlab/events/", "kvlab/layers/book.py"))
+            assert not line.startswith(("kvlab/allocator/", "kvlab/events/", "kvlab/layers/registry.py"))
 
 
 def test_a_snapshot_that_was_copied_out_names_what_copied_it(sited: Recording) -> None:

@@ -7,7 +7,7 @@ import pytest
 from kvlab.allocator import Ledger
 from kvlab.events import Log
 from kvlab.lab.span_model import SpanMeter
-from kvlab.layers import Book, Snapshot
+from kvlab.layers import Snapshot, SnapshotRegistry
 from kvlab.layers.hidden import HiddenLayers
 from kvlab.layers.spans_hidden import SpanHiddenStore
 from kvlab.shape import LayerGroup
@@ -21,7 +21,7 @@ class Bench(HiddenLayers):
 
     def __init__(self) -> None:
         log = Log()
-        super().__init__(0, SpanHiddenStore(LayerGroup("hidden", (0,), bytes_per_token=PRICE)), Book(Ledger(SpanMeter(0), log.append), log.append))
+        super().__init__(0, SpanHiddenStore(LayerGroup("hidden", (0,), bytes_per_token=PRICE)), SnapshotRegistry(Ledger(SpanMeter(0), log.append), log.append))
 
     def forward(self, tokens: int, chunk: int | None = None) -> None:
         self.will_write(tokens, chunk)

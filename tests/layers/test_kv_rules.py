@@ -14,7 +14,7 @@ from mlx_lm.models.cache import KVCache
 from kvlab.allocator import Ledger
 from kvlab.events import Log
 from kvlab.lab.span_model import SpanMeter
-from kvlab.layers import Book, KVLayers
+from kvlab.layers import KVLayers, SnapshotRegistry
 from kvlab.layers.mlx_kv import MLXKVStore
 from kvlab.layers.spans_kv import SpanKVStore
 from kvlab.policy import Policy
@@ -29,7 +29,7 @@ class Bench:
     """One group of layers, how to write values into it, and how to read them back."""
 
     layers: KVLayers
-    book: Book
+    registry: SnapshotRegistry
     write: Callable[[list[int]], None]
     read: Callable[[int, int], list[int]]
 
@@ -50,14 +50,14 @@ def bench(request: pytest.FixtureRequest) -> Bench:
 
 def make(storage: str, policy: Policy) -> Bench:
     log = Log()
-    book = Book(Ledger(SpanMeter(0), log.append), log.append)
+    registry = SnapshotRegistry(Ledger(SpanMeter(0), log.append), log.append)
     if storage == "spans":
         spans = SpanKVStore(GROUP)
-        layers = KVLayers(0, spans, policy, book)
-        return Bench(layers, book, lambda values: write_spans(spans, values), lambda a, b: [run.writer for run in read_spans(spans, a, b)])
+        layers = KVLayers(0, spans, policy, registry)
+        return Bench(layers, registry, lambda values: write_spans(spans, values), lambda a, b: [run.writer for run in read_spans(spans, a, b)])
     caches = [KVCache(), KVCache()]
     store = MLXKVStore(GROUP, caches)
-    return Bench(KVLayers(0, store, policy, book), book, lambda values: write_arrays(caches, values), lambda a, b: read_arrays(caches, a, b))
+    return Bench(KVLayers(0, store, policy, registry), registry, lambda values: write_arrays(caches, values), lambda a, b: read_arrays(caches, a, b))
 
 
 def write_spans(store: SpanKVStore, values: list[int]) -> None:
@@ -124,7 +124,7 @@ def test_30_split_and_merge_give_back_the_original(bench: Bench) -> None:
     joined = bench.layers.merge(*bench.layers.split(whole, 6))
     assert bench.layers.restore(joined, 10)
     assert bench.read(0, 10) == list(range(10))
-    assert bench.book.open == 1
+    assert bench.registry.open == 1
 
 
 def test_35_a_write_over_a_lazy_snapshot_makes_it_owned_once(bench: Bench) -> None:
@@ -132,15 +132,15 @@ def test_35_a_write_over_a_lazy_snapshot_makes_it_owned_once(bench: Bench) -> No
     snapshot = bench.layers.snapshot(0)
     assert snapshot is not None
     node = bench.node()
-    bench.book.place(snapshot, node)
-    assert (snapshot.state, bench.book.counted) == ("lazy", 0)
+    bench.registry.place(snapshot, node)
+    assert (snapshot.state, bench.registry.counted) == ("lazy", 0)
     grown: list[int] = []
-    bench.book.on_growth = lambda one: grown.append(one.counted)
+    bench.registry.on_growth = lambda one: grown.append(one.counted)
     assert bench.layers.restore(None, 5)
     bench.say([50, 51, 52])
     assert snapshot.state == "owned"
     assert grown == [10 * GROUP.bytes_per_token]
-    assert bench.book.counted == snapshot.counted == node.counted == grown[0]
+    assert bench.registry.counted == snapshot.counted == node.counted == grown[0]
 
 
 def test_36_an_overwritten_lazy_snapshot_reads_as_it_was(bench: Bench) -> None:
@@ -204,7 +204,7 @@ def test_41_captures_are_local_to_their_edge(bench: Bench) -> None:
 def test_a_merge_with_a_missing_side_closes_the_other(bench: Bench) -> None:
     bench.say([1, 2, 3])
     assert bench.layers.merge(bench.layers.snapshot(0), None) is None
-    assert bench.book.open == 0
+    assert bench.registry.open == 0
 
 
 def test_a_snapshot_is_closed_once(bench: Bench) -> None:

@@ -13,7 +13,7 @@ from mlx_lm.models.cache import ArraysCache
 from kvlab.allocator import Ledger
 from kvlab.events import Log
 from kvlab.lab.span_model import SpanMeter
-from kvlab.layers import Book
+from kvlab.layers import SnapshotRegistry
 from kvlab.layers.mlx_state import MLXRecurrentStore
 from kvlab.layers.state import StateLayers
 from kvlab.policy import Policy
@@ -35,8 +35,8 @@ class DeltaBench:
         self.net: Any = net.model.layers[0].linear_attn  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
         self.cache = ArraysCache(2)
         log = Log()
-        book = Book(Ledger(SpanMeter(0), log.append), log.append)
-        self.layers = StateLayers(0, MLXRecurrentStore(LayerGroup("recurrent", (0,), 0, 1), [self.cache]), Policy(), book)
+        registry = SnapshotRegistry(Ledger(SpanMeter(0), log.append), log.append)
+        self.layers = StateLayers(0, MLXRecurrentStore(LayerGroup("recurrent", (0,), 0, 1), [self.cache]), Policy(), registry)
 
     def forward(self, inputs: mx.array, real: int | None = None) -> np.ndarray:
         """Evaluate inputs [1, tokens, 64], of which the first `real` are no padding; return the outputs."""

@@ -17,7 +17,7 @@ from mlx_lm.models.cache import KVCache, RotatingKVCache
 from kvlab.allocator import Ledger
 from kvlab.events import Log
 from kvlab.lab.span_model import SpanMeter
-from kvlab.layers import Book, KVLayers
+from kvlab.layers import KVLayers, SnapshotRegistry
 from kvlab.layers.mlx_kv import MLXKVStore
 from kvlab.layers.mlx_state import MLXRotatingStore
 from kvlab.layers.state import StateLayers
@@ -41,10 +41,12 @@ class Attention:
         self.window = window or TOKENS
         self.cache: Any = RotatingKVCache(window) if window else KVCache()
         log = Log()
-        book = Book(Ledger(SpanMeter(0), log.append), log.append)
+        registry = SnapshotRegistry(Ledger(SpanMeter(0), log.append), log.append)
         group = LayerGroup("rotating", (0,), 1, 1, window) if window else LayerGroup("kv", (0,), 1)
         self.layers = (
-            StateLayers(0, MLXRotatingStore(group, [self.cache]), Policy(), book) if window else KVLayers(0, MLXKVStore(group, [self.cache]), Policy(), book)
+            StateLayers(0, MLXRotatingStore(group, [self.cache]), Policy(), registry)
+            if window
+            else KVLayers(0, MLXKVStore(group, [self.cache]), Policy(), registry)
         )
 
     def forward(self, count: int, mask: Callable[[int], Any] | None = None) -> np.ndarray:

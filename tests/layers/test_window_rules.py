@@ -111,14 +111,14 @@ def test_45_a_restore_counts_nothing_and_the_next_write_once(make: Make) -> None
     bench.say(6)
     snapshot = bench.capture(6)
     grown: list[int] = []
-    bench.book.on_growth = lambda node: grown.append(node.counted)
+    bench.registry.on_growth = lambda node: grown.append(node.counted)
     bench.place(snapshot)
     bench.layers.restore(snapshot, 4)
-    assert (grown, bench.book.counted) == ([], 0)
+    assert (grown, bench.registry.counted) == ([], 0)
     bench.say(3)
     bench.say(3)
     assert grown == [6 * ROW_BYTES]
-    assert bench.book.counted == snapshot.counted == 6 * ROW_BYTES
+    assert bench.registry.counted == snapshot.counted == 6 * ROW_BYTES
 
 
 @pytest.mark.parametrize("before", [1, 2, 3, 4, 7, 9])
@@ -153,9 +153,9 @@ def test_48_a_lazy_capture_counts_from_the_free_on(make: Make) -> None:
     bench.say(10)
     snapshot = bench.capture(10)
     node = bench.place(snapshot)
-    assert (snapshot.state, bench.book.counted, node.counted) == ("lazy", 0, 0)
+    assert (snapshot.state, bench.registry.counted, node.counted) == ("lazy", 0, 0)
     bench.layers.free()
-    assert (snapshot.state, bench.book.counted, node.counted) == ("owned", 4 * ROW_BYTES, 4 * ROW_BYTES)
+    assert (snapshot.state, bench.registry.counted, node.counted) == ("owned", 4 * ROW_BYTES, 4 * ROW_BYTES)
     assert snapshot.retained >= snapshot.counted
 
 

@@ -12,7 +12,7 @@ from mlx_lm.models.cache import ChunkedKVCache, RotatingKVCache
 from kvlab.allocator import Ledger
 from kvlab.events import Log
 from kvlab.lab.span_model import SpanMeter
-from kvlab.layers import Book, Snapshot
+from kvlab.layers import Snapshot, SnapshotRegistry
 from kvlab.layers.mlx_chunked import MLXChunkedStore
 from kvlab.layers.mlx_state import MLXRotatingStore
 from kvlab.layers.spans import Runs, slots
@@ -33,9 +33,9 @@ class WindowBench:
         group = LayerGroup("rotating", (0, 1), ROW_BYTES, ROW_BYTES * window, window, chunked=chunked)
         log = Log()
         self.window = window
-        self.book = Book(Ledger(SpanMeter(0), log.append), log.append)
+        self.registry = SnapshotRegistry(Ledger(SpanMeter(0), log.append), log.append)
         self.store: Any = _spans(group) if storage == "spans" else _arrays(group)
-        self.layers = StateLayers(0, self.store, Policy(), self.book)
+        self.layers = StateLayers(0, self.store, Policy(), self.registry)
         self._last = 0
         self._said: dict[int, dict[int, int]] = {}
 
@@ -84,7 +84,7 @@ class WindowBench:
         """Put a snapshot on a node and return the node."""
         node = Node(9, None, b"", 0)
         node.snapshots = [None]
-        self.book.place(snapshot, node)
+        self.registry.place(snapshot, node)
         return node
 
     def held(self) -> list[int]:

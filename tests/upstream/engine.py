@@ -70,7 +70,7 @@ def outcome(case: dict[str, Any], *, detailed: bool = True) -> list[str]:
         for _ in runner.step(request):
             pass
         nodes = ",".join(" ".join(map(str, node)) for _, node in sorted(_nodes(runner.cache.trie.root, ())))
-        texts.append(f"{begins.found} {runner.cache.book.counted}|{nodes}")
+        texts.append(f"{begins.found} {runner.cache.registry.counted}|{nodes}")
     return texts
 
 

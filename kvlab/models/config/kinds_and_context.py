@@ -29,7 +29,7 @@ def require_known(config: Config) -> None:
     """Check the fields of a config that are not sizes.
 
     Raises:
-        BadValue: a text_config is no object or an empty one, `layer_types` is too short or has a kind that nobody knows, or the context is no
+        BadValue: a text_config is no object or an empty one, `layer_types` is too short or has an unknown kind, or the context is no
             number of tokens.
     """
     inner: object = config.data.get("text_config")

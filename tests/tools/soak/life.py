@@ -76,7 +76,7 @@ def live(plan: Plan) -> Life:
             return life
         _judge(life, number, witness.sight)
     runner.cache.release()
-    left = (runner.cache.book.open, runner.cache.counted, ledger.snapshots)
+    left = (runner.cache.registry.open, runner.cache.counted, ledger.snapshots)
     if any(left):
         life.unexplained.append(
             Broken(life.requests, AT_THE_END, f"after the release {left[0]} snapshots are open, {left[1]} bytes counted, {left[2]} retained")

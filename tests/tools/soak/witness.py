@@ -221,7 +221,7 @@ class Witness:
 
     def _at_close(self, event: BytesRead) -> None:
         cache, sight = self._cache, self.sight
-        sight.over_budget_with_live = event.counted <= event.budget < cache.book.counted + event.live
+        sight.over_budget_with_live = event.counted <= event.budget < cache.registry.counted + event.live
         if sight.matched == sight.cached == 0 and self._nodes_before > 1:
             sight.nodes_left = max(0, cache.trie.nodes - self._nodes_before)
         sight.tail_bare = bool(self._bare)

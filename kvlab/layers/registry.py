@@ -1,4 +1,4 @@
-"""Book: every snapshot from its first to its last moment, and the bytes they count for.
+"""SnapshotRegistry: every snapshot from creation to close, and the bytes they count for.
 
 Invariants: created - closed = open; `counted` = the sum over placed snapshots; no snapshot is closed twice.
 """
@@ -17,7 +17,7 @@ UNPLACED = -1
 """The node of a snapshot that is on no node."""
 
 
-class Book:
+class SnapshotRegistry:
     """Opens, places and closes snapshots, and keeps their bytes.
 
     Attributes:
@@ -84,7 +84,7 @@ class Book:
             self._off(snapshot, node)
 
     def close(self, snapshot: Snapshot) -> None:
-        """Lift and end a snapshot; its data is let go."""
+        """Lift and close a snapshot; its data is freed."""
         if snapshot.state == "closed":
             msg = f"{snapshot!r} was closed before"
             raise ValueError(msg)
@@ -106,7 +106,7 @@ class Book:
         self.close(snapshot)
 
     def sweep(self) -> None:
-        """Let go of the buffers that were only waiting for a sweep."""
+        """Free the buffers that were only waiting for a sweep."""
         if self._ledger.transient:
             self._until_sweep.end()
             self._until_sweep = Scope("until the next sweep")
