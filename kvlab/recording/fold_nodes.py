@@ -1,6 +1,6 @@
 """The table `nodes`: versions of the trie's nodes as intervals of existence.
 
-A version lives from `born` up to, not including, `died` (null while it is alive). Every change of parent or edge ends a
+A version exists from `born` up to, not including, `died` (null while it is alive). Every change of parent or edge ends a
 version and begins the next. Invariants: of one node no two versions live at the same moment; `user` and `request` (the one in
 which the node was born) are the same in all versions of a node; versions are in the order of `born`, then of `node`.
 

@@ -1,6 +1,6 @@
 """The table `spans`: versions of snapshots as intervals of existence.
 
-A version lives from `born` up to, not including, `died` (null while it is alive). Placing a snapshot on a node, or copying it
+A version exists from `born` up to, not including, `died` (null while it is alive). Placing a snapshot on a node, or copying it
 out of the live buffer, ends a version and begins the next. Invariants: of one snapshot no two versions live at the same moment;
 versions are in the order of `born`. A snapshot that was not seen to be taken gets a version with what is known, the rest null.
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from kvlab.events import Observed, Warned
-from kvlab.recording import Recorder, Recording, fold_observed, load
+from kvlab.recording import Recorder, Recording, load, readings
 from tests.recording.streams import manifest
 
 
@@ -32,7 +32,7 @@ def test_observed_figures_are_a_table() -> None:
         Observed(seq=3, gauge="decode_tps", number=58.7, unit="tok/s", pid=7),
     ]
     table = Recording.of(manifest(), events).observed
-    assert table.schema == pl.Schema(fold_observed.SCHEMA)
+    assert table.schema == pl.Schema(readings.OBSERVED)
     assert table.select("request", "gauge", "label", "value", "number", "words", "unit", "step", "pid", "at").rows() == [
         (2, "size", "a", 18 * 10**9, None, None, "GB", 10**9, None, "10:00"),
         (0, "pressure", "", None, None, "yellow", "", None, None, ""),
