@@ -2,6 +2,6 @@
 
 from kvlab.lab.shapes import open_twin
 from kvlab.lab.source import Source
-from kvlab.lab.twin import Twin, lawful
+from kvlab.lab.twin import Twin, expected_policy
 
-__all__ = ["Source", "Twin", "lawful", "open_twin"]
+__all__ = ["Source", "Twin", "expected_policy", "open_twin"]

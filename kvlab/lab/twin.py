@@ -22,10 +22,14 @@ from kvlab.workloads import Request, Workload
 from kvlab.workloads.cases import ACTIONS
 
 
-def lawful(policy: Policy) -> Policy:
+def expected_policy(policy: Policy) -> Policy:
     """Return `policy` with upstream main's choice where another one keeps bytes alive that nothing counts, or overwrites what is kept."""
     main = Policy()
     return policy.replace(**{choice: getattr(main, choice) for choice in ("capture_as", "copy_before_overwrite", "lifetimes", "draft_states")})
+
+
+lawful = expected_policy
+"""Its name in callers that were not renamed yet."""
 
 
 MOST_DETAILED_REQUESTS = 500
@@ -87,7 +91,7 @@ class Twin(Source, Rich):
     def _prediction(self, policy: Policy, *, check: bool) -> Prediction:
         del check
         # Under the expected policy the twin is its own prediction.
-        return _echo if policy == lawful(policy) else shadow(self.shape, policy)
+        return _echo if policy == expected_policy(policy) else shadow(self.shape, policy)
 
 
 def _echo(runner: Runner, request: Request, stop: str) -> None:
@@ -97,7 +101,7 @@ def _echo(runner: Runner, request: Request, stop: str) -> None:
 
 def shadow(shape: Shape, policy: Policy) -> Prediction:
     """Return a twin that follows a run under the expected policy: after each request it writes its own bytes into the run's log, with source `twin`."""
-    twin = Twin(shape, lawful(policy))
+    twin = Twin(shape, expected_policy(policy))
     twin.observed = False
 
     def predict(runner: Runner, request: Request, stop: str) -> None:
