@@ -189,7 +189,7 @@ def test_a_recording_says_that_it_was_checked() -> None:
         (lambda twin: twin.run([1, 2], progress=False), "a workload is"),
         (lambda twin: list(twin.step(None)), "a step takes"),
         (lambda twin: twin.run("unrelated:1", policy="main", progress=False), "a policy is"),
-        (lambda _: Request(prompt="x", max_new=-1), "-1 new tokens"),
+        (lambda _: Request(prompt="x", max_new=-1), "max_new is -1"),
         (lambda twin: list(twin.step(Request())), "empty prompt"),
     ],
 )
