@@ -56,12 +56,10 @@ def why_slow(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one of t
     swapped, out = max(machine.swap_grew, machine.swapped_out), next((facts.last[gauge] for gauge in OUT if gauge in facts.last), 0)
     prefill, decode, again, waited = (float(rows.get_column(name).sum() or 0) for name in ("prefill", "decode", "again", "waited"))
     total = prefill + decode + waited
+    seconds = {"prefill_s": prefill, "decode_s": decode, "evaluated_again_s": again, "waited_s": waited}
     numbers: dict[str, Number] = {
         "requests": rows.height,
-        "prefill_s": round(prefill, 2),
-        "decode_s": round(decode, 2),
-        "evaluated_again_s": round(again, 2),
-        "waited_s": round(waited, 2),
+        **{name: round(value, 2) for name, value in seconds.items()},
         "evaluated_again_tokens": int(rows.get_column("lost").sum() or 0),
         "swap_growth_bytes": machine.swap_grew,
         "swapped_out_bytes": machine.swapped_out,
@@ -97,9 +95,9 @@ def why_slow(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one of t
         return Q.open("another_time" if total else "seconds", facts, lacks + noted)
     waits = waited >= MUCH * total
     if not waits and again >= MUCH * total:
-        return found("re_prefill", Q.say("re_prefill", numbers, total=total))
+        return found("re_prefill", Q.say("re_prefill", numbers | seconds, total=total))
     slowest = rows.sort("waited" if waits else "decode", descending=True).row(0, named=True)
-    figures = slowest | numbers | {"total": total, "decode": slowest["decode"] or 0}
+    figures = slowest | numbers | seconds | {"total": total, "decode": slowest["decode"] or 0}
     if slowest["generated"] is None:
         figures["generated"] = "an unknown number of"
     if not waits and decode >= total / 2:
