@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from kvlab.lab.twin import Twin, lawful
+from kvlab.lab.twin import Twin, expected_policy
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.recording.facts import Counts, Facts, Series, Values, fold
@@ -59,8 +59,8 @@ class Simulation:
 def simulate(counts: Sequence[Counts], shape: Shape, policy: Policy) -> Simulation:
     """Run the twin of requests with these counts under a policy, its three defect choices at main."""
     requests = tuple(requests_of(counts, shape.look_ahead if policy.draft_keys == "pairs" else 0))
-    recording = _run(requests, shape, lawful(policy))
-    without_budget = _reported(_run(requests, shape, lawful(policy).replace(budget_bytes=0)))
+    recording = _run(requests, shape, expected_policy(policy))
+    without_budget = _reported(_run(requests, shape, expected_policy(policy).replace(budget_bytes=0)))
     return Simulation(_reported(recording), without_budget - without_budget[0], fold(recording))
 
 
@@ -68,7 +68,7 @@ def releases() -> Iterator[tuple[str, Policy]]:
     """Yield the releases whose rules differ in a simulation, the newest first."""
     tried: list[Policy] = []
     for version in RELEASES:
-        policy = lawful(Policy.ollama(version))
+        policy = expected_policy(Policy.ollama(version))
         if policy not in tried:
             tried.append(policy)
             yield version, policy
@@ -76,7 +76,7 @@ def releases() -> Iterator[tuple[str, Policy]]:
 
 def conversation(shape: Shape, policy: Policy) -> Facts:
     """Return the facts of a simulated conversation that is long enough to pass the budget."""
-    policy = lawful(policy)
+    policy = expected_policy(policy)
     turns = min(MOST_TURNS, max(TURNS, 2 * policy.budget_bytes // shape.state_bytes))
     fresh = Fresh()
     tokens, requests = fresh.take(40), list[Request]()

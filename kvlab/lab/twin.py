@@ -28,10 +28,6 @@ def expected_policy(policy: Policy) -> Policy:
     return policy.replace(**{choice: getattr(main, choice) for choice in ("capture_as", "copy_before_overwrite", "lifetimes", "draft_states")})
 
 
-lawful = expected_policy
-"""Its name in callers that were not renamed yet."""
-
-
 MOST_DETAILED_REQUESTS = 500
 """Longer runs of the twin without a reader leave out what `kvlab.recording.left_out` names, and their manifest says so."""
 
