@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from kvlab.lab.shapes import read_shape
-from kvlab.lab.twin import Twin, lawful
+from kvlab.lab.twin import Twin, expected_policy
 from kvlab.policy import Policy
 from kvlab.recording.facts import Counts, Values
 from kvlab.recording.reported import reported_bytes
@@ -83,7 +83,7 @@ def server(number: int) -> LawfulServer:
     rng = random.Random(number)
     shape = read_shape(MODELS[number % len(MODELS)])
     release = RELEASES[number % len(RELEASES)]
-    policy = lawful(Policy() if release == "main" else Policy.ollama(release))
+    policy = expected_policy(Policy() if release == "main" else Policy.ollama(release))
     asked = USES[number // len(MODELS) % len(USES)](rng, Fresh())
     requests = tuple(next(asked) for _ in range(BEFORE + WINDOW))
     recording = Twin(shape, policy).run(Workload("server", requests), policy, progress=False)
