@@ -7,8 +7,8 @@ The first of these that can answer does:
    those of the twin of the same requests; without one, what snapshots pin or no owner names.
 2. `heap_growth`: a process grows while the server's list of its model does not (paired_growth.py).
 3. The model's bytes compared with a simulation of the same requests (explained.py), under the known rules, else under every release's. `leak`: the slope of
-   unexplained bytes is more than its error, or its whole interval is above `LARGE`; of a process's bytes, this in either half, too. What the simulation
-   says, when they leave no room for a leak of `LEAST_LEAK`, or only for one that coarse prints hide.
+   unexplained bytes is more than its error, or its whole interval is above `LARGE`; of a process's bytes, half an `ARENA` in either half, too. What the
+   simulation says, when they leave no room for a leak of `LEAST_LEAK`, or only for one that coarse prints hide.
 4. What the cache counts, read alone; a prompt cache of entries under its own limit.
 5. Figures alone: `budget` when they stop about a budget above where they began, `no_growth` when they stop elsewhere or never began, `budget_filling` when
    what has grown fits a budget, `leak` when they go on past it under known rules that let nothing pass it, or cost more per new token than any keys and values.
@@ -59,6 +59,9 @@ LEAST_SIMULATED = 4_000_000
 
 LARGE = 25_000_000
 """Bytes per request: a leak whose whole interval is above is called, however wide it is (few requests of very different sizes)."""
+
+ARENA = 64 * MIB
+"""Bytes that a heap takes at once, as large as they usually are (glibc's): what takes one at most requests of either half is a leak, not new sizes."""
 
 COARSE = GB // 2
 """A step of prints from which on a verdict only says that nothing greater than the steps hide is there."""
@@ -269,7 +272,7 @@ def _compared(series: Series, shape: Shape, policy: Policy) -> Finding:
     rates = {"slope_bytes": round(found.slope.value), "low_bytes": round(found.slope.low), "high_bytes": round(found.slope.high)}
     of_process = series.gauge in OF_PROCESS
     leaks = (found.at_least > 0 and found.slope.value > LEAST_SIMULATED) or found.slope.low - found.hidden > LARGE
-    if leaks and (not of_process or least_of_halves(series.request, series.observed, series.step, predicted) > LARGE):
+    if leaks and (not of_process or least_of_halves(series.request, series.observed, series.step, predicted) > ARENA / 2):
         words = Q.say("leak_simulated", rates, gauge=series.gauge)
         return Q.found("leak", words, numbers, "high" if len(series) >= 15 else "medium", evidence, refuted_by="leak_simulated")
     coarse = series.step >= COARSE

@@ -27,6 +27,9 @@ CLOSE = 5_000_000
 """Bytes by which two spreads may differ and still be as good, with a quarter of the print's step.
 Of such alternatives one that leaves no growth counts, else of those with the narrowest intervals the one that leaves the least."""
 
+LOOSER = 2
+"""How many times as large as the least spread one may be and still be as good: a fit that is not twice as good does not say that a cache began full."""
+
 NARROW = 1.5
 """How many times as wide as the narrowest interval one may be and still be as good."""
 
@@ -94,7 +97,7 @@ def explained(request: Values, observed: Values, step: int, predicted: Values, g
     level = LEVEL ** (1 / len(ways))
     tries = [_explained(request, observed, step, way, late, level) for way, late in ways]
     least = min(one.spread for one in tries)
-    close = [one for one in tries if one.spread <= 1.5 * least + CLOSE + step / 4]
+    close = [one for one in tries if one.spread <= LOOSER * least + CLOSE + step / 4]
     kind = [one for one in close if one.slope.value <= one.half_width + SLIGHT]
     narrowest = min(one.half_width for one in close)
     # of intervals that are nearly as narrow none is surer than another: the kindest of them counts
