@@ -16,9 +16,10 @@ import polars as pl
 import pytest
 from filelock import FileLock, Timeout
 
+from kvlab import temporary
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.events import PRIVATE_COLUMNS, Event, Loaded, Log, RequestBegan, RequestClosed
-from kvlab.recording import SCHEMA, Recorder, Recording, frame, load, parts, place
+from kvlab.recording import SCHEMA, Recorder, Recording, frame, load, parts
 from tests.house.tree import ROOT
 from tests.recording.streams import PRIVATE, manifest, random_events
 
@@ -348,5 +349,5 @@ def test_an_earlier_recording_survives_when_it_cannot_be_replaced(tmp_path: Path
 def test_a_forked_child_does_not_remove_its_parents_folder() -> None:
     # os.fork itself warns in a process with threads
     folder = Recorder(manifest())
-    place._remove(folder.path, owner=os.getpid() + 1)
+    temporary._removed(folder.path.parent, os.open(os.devnull, os.O_RDONLY), os.getpid() + 1)
     assert folder.path.is_dir()
