@@ -52,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _ran(argv: Sequence[str] | None, stop: signals.Stop) -> int:
     args, before, earlier = argparse.Namespace(), None, False
     try:
+        stop.begin()
         try:
             args = parser().parse_args(_words(argv))
             arguments.require_out_outside(args)
@@ -62,10 +63,10 @@ def _ran(argv: Sequence[str] | None, stop: signals.Stop) -> int:
             # argparse leaves after --help, --version and a wrong use, each with its code
             code = leaving.code if isinstance(leaving.code, int) else 2
         sys.stdout.flush()
+        stop.resting = True
     except BaseException as error:  # noqa: BLE001  a defect of ours is raised again
-        stop.ending = True
+        stop.resting = True
         code = _failed(args, error, stop)
-    stop.ending = True
     if earlier and (words := interrupted.replaced(args, before)):
         terminal.say(words)
     return code

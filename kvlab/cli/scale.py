@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kvlab.errors import BadValue
@@ -11,9 +13,14 @@ from kvlab.policy import Policy
 from kvlab.units import binary
 
 if TYPE_CHECKING:
+    from kvlab.lab import Twin
     from kvlab.lab.fitting import Fitted
+    from kvlab.workloads import Workload
 
 LARGEST_SCALE = 16.0
+MOST_QUIET, SAMPLE = 20_000, 500
+"""Requests on a twin up to which nothing is said, and those by which a longer run is timed."""
+
 LONG_S = 300.0
 """Seconds that a real run may take before it says so."""
 
@@ -49,6 +56,23 @@ def time_words(fit: Fitted) -> str:
     requests = "1 request" if len(fit.workload) == 1 else f"{len(fit.workload):,} requests"
     words = f"{requests} take about {about} on two cores: {fit.cost:,} tokens to evaluate, a new token counted as {NEW_TOKEN}"
     return f"kvlab: {words}; Ctrl-C stops it, a smaller --scale takes less, kvlab twin takes seconds"
+
+
+def pace_words(twin: Twin, workload: Workload, policy: Policy) -> str:
+    """Return in a line how long a long run on a twin takes, by its first requests; "" for one that takes seconds."""
+    if len(workload) <= MOST_QUIET:
+        return ""
+    from kvlab.lab import Twin
+
+    begun = time.perf_counter()
+    first = Twin(twin.shape, policy).run(replace(workload, requests=workload.requests[:SAMPLE]), policy, progress=False)
+    times = len(workload) / SAMPLE
+    minutes = (time.perf_counter() - begun) * times / 60
+    about = f"{minutes / 60:,.1f} hours" if minutes >= 120 else f"{max(1, minutes):,.0f} minutes"
+    return (
+        f"kvlab: {len(workload):,} requests take about {about} here or more, by the first {SAMPLE:,}, and make {first.events.height * times:,.0f} events; "
+        "Ctrl-C stops it and shows what was counted until then"
+    )
 
 
 def scale_of(text: str | None) -> float | None:

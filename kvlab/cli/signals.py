@@ -25,12 +25,12 @@ class Stop:
 
     Attributes:
         number: The signal that came first; 0 while none has.
-        ending: The command has ended: from now on nothing is raised.
+        resting: The command has not begun or has ended: nothing is raised.
     """
 
     def __init__(self) -> None:
         self.number = 0
-        self.ending = False
+        self.resting = True
         self._passed_over = False
 
     def __call__(self, number: int, frame: FrameType | None = None) -> None:
@@ -40,14 +40,24 @@ class Stop:
             KeyboardInterrupt: the command has to stop.
         """
         del frame
-        cleaning = self.ending or isinstance(sys.exception(), KeyboardInterrupt)
+        cleaning = self.resting or isinstance(sys.exception(), KeyboardInterrupt)
         self.number = self.number or number
         if cleaning and not self._passed_over:
             self._passed_over = True
             return
-        if self.ending:
+        if self.resting:
             os._exit(128 + number)
         raise KeyboardInterrupt
+
+    def begin(self) -> None:
+        """Raise from now on.
+
+        Raises:
+            KeyboardInterrupt: a signal has come already.
+        """
+        self.resting = False
+        if self.number:
+            raise KeyboardInterrupt
 
     @property
     def exit_code(self) -> int:
@@ -90,7 +100,7 @@ def answered(*, to_the_end: bool) -> Generator[Stop]:
             signal.signal(number, stop)
         yield stop
     finally:
-        stop.ending = True
+        stop.resting = True
         if not to_the_end:
             sys.unraisablehook, threading.excepthook = hooks
             for number, handler in before.items():

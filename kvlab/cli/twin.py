@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
 from kvlab.cli.expected import control_of, not_as_it_stands
 from kvlab.cli.policy_choice import chosen_policy, workload_choices
-from kvlab.cli.scale import add_scale, scale_of
+from kvlab.cli.scale import add_scale, pace_words, scale_of
 from kvlab.cli.twin_choice import open_twin
 from kvlab.units import parse_bytes
 from kvlab.workloads import resolve
@@ -53,6 +54,8 @@ def run(args: Arguments) -> int:
     policy = chosen_policy(twin.policy, workload_choices(workload, args.policy), args.policy, args.choices, args.budget)
     progress = arguments.shows_progress(args)
     require_room_for_chats(twin, workload)
+    if long := pace_words(twin, workload, policy):
+        print(long, file=sys.stderr, flush=True)
     recording = until_interrupted(
         lambda out: twin.run(workload, policy, store_text=args.store_text, out=out, progress=progress, call_sites=args.call_sites),
         args.out,

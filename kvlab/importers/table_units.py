@@ -15,6 +15,7 @@ from kvlab.errors import UnreadableInput
 from kvlab.importers.figures import FIRST_LETTERS, Figure, read_figure, undressed, without_remark
 from kvlab.importers.gauges import OF_WORDS
 from kvlab.importers.table_titles import COUNTS, Column, holds_bytes
+from kvlab.units import LARGEST
 
 LEAST_BARE = 10**8
 """The least whole number that tells that a column's figures without a unit are bytes."""
@@ -84,7 +85,11 @@ def bare_bytes(figures: list[Figure | None], column: Column) -> list[Figure | No
     bare = [figure.number for figure in figures if figure is not None and figure.number is not None and not figure.unit]
     if not (holds_bytes(column) and bare and max(bare) >= LEAST_BARE and all(number == int(number) for number in bare)):
         return figures
-    return [Figure(int(one.number), None, "B", 1) if one is not None and one.number is not None and not one.unit else one for one in figures]
+    # a count of bytes that no event can hold stays a number
+    return [
+        Figure(int(one.number), None, "B", 1) if one is not None and one.number is not None and not one.unit and abs(one.number) < LARGEST else one
+        for one in figures
+    ]
 
 
 def _plain(title: str, cells: Sequence[str], column: Column, table: Signs) -> Sequence[str]:

@@ -27,7 +27,7 @@ from kvlab.recording.parquet_footer import Size, size_of
 from kvlab.recording.parts import decode, encode, missing_name, part_number
 from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_next_to, put_in_place, require_outside
 from kvlab.recording.writing import Writing
-from kvlab.units import binary
+from kvlab.units import LARGEST, binary
 
 ROWS_A_PART = 500_000
 """Events in a part that is rewritten."""
@@ -37,6 +37,12 @@ MOST_UNPACKED = 20
 
 VALUES_AT_WILL, VALUES_A_BYTE = 1 << 24, 100
 """Values of any recording's table of events, and for each byte that is stored: recordings have up to 10, a table made to fill a machine 1,000."""
+
+MOST_GROUPS = 1 << 12
+"""Groups of layers at most: a reader counts up to them."""
+
+_RANGES = {"group": (-1, MOST_GROUPS)} | dict.fromkeys(("start", "end", "index", "live", "live_logical"), (0, LARGEST // 2))
+"""What numbers of an event are between, where readers count up to them or take them for places."""
 
 MOST_MISSING = 10
 """Parts missing in a row that are named one by one."""
@@ -159,9 +165,29 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
     # joining the parts of a long run into one piece would hold all its events twice; a column that no part holds takes no room
     in_one_piece = sum(table.height for table in tables) <= ROWS_A_PART
     events = conform(pl.concat(tables, how="diagonal", rechunk=in_one_piece)) if tables else empty()
+    _require_in_range(events)
     if not damaged and manifest.events is not None and events.height < manifest.events:
         damaged.append(missing_name(len(tables)))
     return Found(events, tuple(damaged))
+
+
+def _require_in_range(events: pl.DataFrame) -> None:
+    """Refuse numbers that no run has; readers count up to some of them.
+
+    Raises:
+        UnreadableInput: there is one.
+    """
+    extremes = events.select(
+        *(pl.col(name).min().alias(f"{name} least") for name in _RANGES), *(pl.col(name).max().alias(f"{name} most") for name in _RANGES)
+    ).row(0, named=True)
+    for name, (least, most) in _RANGES.items():
+        for value in (extremes[f"{name} least"], extremes[f"{name} most"]):
+            if value is not None and not least <= value <= most:
+                raise UnreadableInput(
+                    what=f"the recording's column {name} holds {value:,}",
+                    why=f"it is from {least:,} to {most:,} in any run",
+                    hint="ask for the recording again; what made this one is not kvlab, or it was damaged",
+                )
 
 
 def _may_be_part(name: str) -> bool:

@@ -41,6 +41,19 @@ def test_a_chat_without_end_is_refused_before_its_requests_are_made(kvlab_says: 
     assert "at most 50,000 turns" in said.err
 
 
+def test_a_run_of_many_requests_says_how_long_it_takes(kvlab_says: Kvlab, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Twin.run
+
+    def few(self: Twin, workload: Any, *rest: Any, **options: Any) -> Any:
+        return run(self, kvlab.workloads.unrelated(min(len(workload), 3)), *rest, **options)
+
+    monkeypatch.setattr(Twin, "run", few)
+    said = kvlab_says("twin", "unrelated:30000")
+    assert said.code == 0
+    assert re.search(r"30,000 requests take about [\d,.]+ (minutes|hours) here or more, .* [\d,]+ events", said.err)
+    assert kvlab_says("twin", "unrelated:20").err == ""
+
+
 def test_what_may_fit_is_not_refused() -> None:
     twin = kvlab.twin("smollm2")
     fits = next(turns for turns in range(1, 1000) if sum(len(twin.encode(one)) for one in chat(turns + 1).requests) > twin.shape.context)

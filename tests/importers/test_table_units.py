@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
+import kvlab
 from kvlab.errors import UnreadableInput
 from kvlab.importers import import_file
 from tests.importers.read import GB, observed, requests
@@ -120,3 +122,11 @@ def test_a_table_that_can_be_read_in_two_ways_sinks_nothing_else(tmp_path: Path)
     imported = import_file(_table(tmp_path, "OLLAMA_KEEP_ALIVE=10m\n\nrequest;size\n1.000;18 GB\n2.000;19 GB\n"))
     assert observed(imported.recording, "setting", "words") == [("10m",)]
     assert any("1.000 may be 1000 or 1" in note for note in imported.summary.notes)
+
+
+@pytest.mark.parametrize("odd", ["1e30", "1e30 GB", "-5 GB", "-1", "null", "nan", "inf", "1e400", "", "9" * 400, "999999999999999999999 GiB"])
+def test_a_number_that_no_event_holds_is_left_or_refused_and_makes_a_report(tmp_path: Path, odd: str) -> None:
+    for told in ("request,size\n1,18 GB\n2,{}\n3,20 GB\n", "request,matched,cached,prompt tokens\n1,1,1,1\n{},{},{},{}\n"):
+        with contextlib.suppress(UnreadableInput):
+            recording = import_file(_table(tmp_path, told.format(*[odd] * 4))).recording
+            assert str(kvlab.diagnose(recording))
