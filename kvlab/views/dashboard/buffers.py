@@ -110,6 +110,8 @@ class Buffers:
             self._full.shrink()
 
     def _rest_at(self, offset: int) -> None:
+        # a table or a stranger may give a count below 0
+        offset = max(0, offset)
         for store in self._windows.values():
             if store.offset > offset and store.can_rewind(offset):
                 store.rewind(offset)
