@@ -21,7 +21,7 @@ import polars as pl
 from kvlab.errors import UnreadableInput
 from kvlab.output_file import FileKind, replacing, unwritable
 from kvlab.packed import AT_WILL, MOST_RATIO
-from kvlab.recording.columns import conform, empty
+from kvlab.recording.columns import SCHEMA, conform, empty
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parquet_footer import Size, size_of
 from kvlab.recording.parts import decode, encode, missing_name, part_number
@@ -41,8 +41,9 @@ VALUES_AT_WILL, VALUES_A_BYTE = 1 << 24, 100
 MOST_GROUPS = 1 << 12
 """Groups of layers at most: a reader counts up to them."""
 
-_RANGES = {"group": (-1, MOST_GROUPS)} | dict.fromkeys(("start", "end", "index", "live", "live_logical"), (0, LARGEST // 2))
-"""What numbers of an event are between, where readers count up to them or take them for places."""
+_RANGES = {name: (-LARGEST // 2, LARGEST) for name, dtype in SCHEMA.items() if dtype == pl.Int64 and name != "observed"}
+_RANGES |= {"group": (-1, MOST_GROUPS)} | dict.fromkeys(("start", "end", "index", "live", "live_logical"), (0, LARGEST // 2))
+"""What numbers of an event are between; the narrower ranges are of those that readers count up to or take for places."""
 
 MOST_MISSING = 10
 """Parts missing in a row that are named one by one."""

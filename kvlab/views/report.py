@@ -49,6 +49,14 @@ def write_report(recording: Recording, path: str | Path, findings: Findings | No
     return write_text(report_html(recording, findings, checklist), path, HTML, force=force)
 
 
+def _picture(chart: alt.TopLevelMixin) -> bytes:
+    """Return a chart as a PNG; empty when figures that no run has cannot be drawn: the page, the text and the description hold them all the same."""
+    try:
+        return static.png(chart, scale=1)
+    except ValueError:
+        return b""
+
+
 def report_html(recording: Recording, findings: Findings | None = None, checklist: Checklist | None = None) -> str:
     """Return the report as text of HTML."""
     dataset = thinned(dataset_of(recording, most=EVENTS).whole())
@@ -61,7 +69,7 @@ def report_html(recording: Recording, findings: Findings | None = None, checklis
         "requests": waterfall_chart.waterfall_chart(recording),
     }
     places = [
-        report_parts.chart_part(TITLES[name], theme.spec(chart)["description"], static.png(chart, scale=1), text)
+        report_parts.chart_part(TITLES[name], theme.spec(chart)["description"], _picture(chart), text)
         for (name, chart), text in zip(drawn.items(), _texts(recording), strict=True)
     ]
     body = [

@@ -17,6 +17,7 @@ from kvlab.errors import UnreadableInput
 from kvlab.packed import AT_WILL
 from kvlab.recording import load
 from kvlab.recording.parquet_footer import size_of
+from kvlab.views import static
 from kvlab.views.report import report_html
 
 
@@ -121,7 +122,7 @@ def test_a_footer_that_is_none(data: bytes) -> None:
         size_of(data)
 
 
-@pytest.mark.parametrize(("column", "value"), [("end", 2**62), ("start", -(2**63)), ("group", 2**40), ("live", -1), ("group", -5)])
+@pytest.mark.parametrize(("column", "value"), [("end", 2**62), ("start", -(2**63)), ("group", 2**40), ("live", -1), ("group", -5), ("peak", -(2**63))])
 def test_numbers_that_no_run_has_are_refused(run: Path, column: str, value: int) -> None:
     recording = load(run)
     recording.events = recording.events.with_columns(pl.when(pl.col(column).is_not_null()).then(pl.lit(value)).alias(column))
@@ -130,8 +131,13 @@ def test_numbers_that_no_run_has_are_refused(run: Path, column: str, value: int)
         load(recording.pack(run.with_name("made.kvrec.zip")))
 
 
-@pytest.mark.parametrize("value", [2**62, 2**63 - 1, -(2**63), -1])
-def test_any_other_number_makes_a_report_all_the_same(run: Path, value: int) -> None:
+@pytest.mark.parametrize("value", [2**62, 2**63 - 1, -(2**62), -1])
+def test_any_other_number_makes_a_report_all_the_same(run: Path, monkeypatch: pytest.MonkeyPatch, value: int) -> None:
+    def undrawable(*_: object, **__: object) -> bytes:
+        msg = "no such picture"
+        raise ValueError(msg)
+
+    monkeypatch.setattr(static, "png", undrawable)
     recording = load(run)
     bounded = {"seq", "request", "group", "start", "end", "index", "live", "live_logical"}
     changed = [name for name, kind in recording.events.schema.items() if kind == pl.Int64 and name not in bounded]
