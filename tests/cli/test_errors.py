@@ -210,7 +210,7 @@ def test_a_report_is_not_written_over_a_recording(kvlab_says: Kvlab, kept: Path)
     before = packed.read_bytes()
     fails(kvlab_says("report", packed, "-o", packed), 2, "is there already", "not a report", "--force")
     fails(kvlab_says("report", packed, "-o", kept), 3, "a folder of that name is there")
-    fails(kvlab_says("report", packed, "-o", kept / "manifest.json"), 2, "inside the recording 'run.kvrec'", "beside it")
+    fails(kvlab_says("report", packed, "-o", kept / "manifest.json"), 2, "inside the recording 'run.kvrec'", "next to it")
     fails(kvlab_says("pack", packed, "-o", packed), 2, "onto itself")
     assert packed.read_bytes() == before
     assert kvlab.load(kept).complete
