@@ -41,8 +41,11 @@ VALUES_AT_WILL, VALUES_A_BYTE = 1 << 24, 100
 MOST_GROUPS = 1 << 12
 """Groups of layers at most: a reader counts up to them."""
 
-_RANGES = {name: (-LARGEST // 2, LARGEST) for name, dtype in SCHEMA.items() if dtype == pl.Int64 and name != "observed"}
-_RANGES |= {"group": (-1, MOST_GROUPS)} | dict.fromkeys(("start", "end", "index", "live", "live_logical"), (0, LARGEST // 2))
+_RANGES = (
+    {name: (-LARGEST // 2, LARGEST) for name, dtype in SCHEMA.items() if dtype == pl.Int64 and name != "observed"}
+    | {"group": (-1, MOST_GROUPS)}
+    | dict.fromkeys(("start", "end", "index", "live", "live_logical"), (0, LARGEST // 2))
+)
 """What numbers of an event are between; the narrower ranges are of those that readers count up to or take for places."""
 
 MOST_MISSING = 10
