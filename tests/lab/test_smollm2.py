@@ -63,5 +63,5 @@ def test_the_shipped_shape_is_the_traced_one(smollm2: Lab) -> None:
     halves = 1 if smollm2._model.origin["dtype"] == "float32" else 2
     assert shipped.bytes_per_token == traced.bytes_per_token * halves
     assert (shipped.groups[0].layers, shipped.context) == (traced.groups[0].layers, traced.context)
-    # The buffers of small weights may come from the pool and be a little bigger.
-    assert shipped.weights_bytes == pytest.approx(traced.weights_bytes, rel=1e-4) or halves == 2
+    # The buffers of small weights may come from the pool and be bigger, by less than the smallest matrix (576 x 192 numbers) in all.
+    assert shipped.weights_bytes == pytest.approx(traced.weights_bytes, abs=576 * 192 * 4) or halves == 2
