@@ -1,4 +1,4 @@
-"""`kvlab bench`: is this machine right, is kvlab as fast on it as mlx-lm."""
+"""`kvlab bench`: is kvlab's runner as fast as mlx-lm's on this machine?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kvlab.cli import arguments
 from kvlab.cli.command import Arguments
 
 NAME = "bench"
-ABOUT = "the instrumented runner and mlx_lm.stream_generate on the same model, in turn: is this machine right"
+ABOUT = "compare the instrumented runner with mlx_lm.stream_generate on the same model"
 EXAMPLE = "kvlab bench runner\nkvlab bench runner --rounds 3 --json"
 
 ROUNDS = 5

@@ -26,7 +26,7 @@ class Seen:
     """A run as it is judged.
 
     Attributes:
-        result: What it did, as `kvlab.cli.result_json.result` tells it.
+        result: What it did, as `kvlab.cli.result_json.result` gives it.
         question: The question that the workload answers; "" when it names none.
         live_tokens: Tokens that the live buffers held at most at the end of a request; None when no layer keeps a slot a token.
         paged_gib: How far paged-out GiB may be off.
@@ -103,14 +103,14 @@ def _a_request(name: str) -> Judge:
 
 
 def _violation(wanted: str, seen: Seen) -> Iterator[Row]:
-    if wanted not in (told := [row["detail"] for row in seen.result["violations"]]):
-        yield "violation", None, wanted, told
+    if wanted not in (found := [row["detail"] for row in seen.result["violations"]]):
+        yield "violation", None, wanted, found
 
 
 def _sizes(wanted: dict[str, float], seen: Seen) -> Iterator[Row]:
     for name, size in wanted.items():
-        told = AFTER.fullmatch(name)
-        row = seen.row(int(told[1])) if told else None
+        after = AFTER.fullmatch(name)
+        row = seen.row(int(after[1])) if after else None
         yield from _decimal(f"size_gb_decimal.{name}", size, None if row is None else row["retained_bytes"])
 
 
@@ -125,9 +125,9 @@ def _decimal(what: str, wanted: float, got: int | None) -> Iterator[Row]:
 
 
 def _plateau_by_ps(wanted: str, seen: Seen) -> Iterator[Row]:
-    told, count = PS_SIZE.match(wanted), _plateau_bytes(seen)
+    size, count = PS_SIZE.match(wanted), _plateau_bytes(seen)
     got = None if count is None else ps_size(count)
-    if told is None or told[1] != got:
+    if size is None or size[1] != got:
         yield "plateau_shown_by_ps", None, wanted, got
 
 

@@ -22,7 +22,7 @@ _FOR_READERS = "words for a reader"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A case's `expected` beside a run.
+    """A case's `expected` held against a run.
 
     Attributes:
         keys: The keys that were judged, in the file's order.

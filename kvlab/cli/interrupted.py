@@ -24,7 +24,7 @@ def holds_recording(args: argparse.Namespace) -> bool:
     return bool(folder) and (Path(folder).expanduser() / "manifest.json").is_file()
 
 
-def told(args: argparse.Namespace, stopped: BaseException, how: str) -> str:
+def stop_message(args: argparse.Namespace, stopped: BaseException, how: str) -> str:
     """Return the words for a command that was stopped, `how` says by what."""
     if "recording_folder" not in args:
         return how

@@ -1,6 +1,6 @@
 """`kvlab`: finds the command, runs it, and turns what went wrong into three lines and an exit code.
 
-0 it did what was asked, 1 a check failed, 2 wrong use, 3 an input that cannot be read, 128 and its number after a
+0 success, 1 a check failed, 2 wrong use, 3 an input that cannot be read, 128 and its number after a
 signal that ends it (130 Ctrl-C, 143 SIGTERM), 141 when the reader of its output has left.
 """
 
@@ -81,7 +81,7 @@ def _failed(args: argparse.Namespace, error: BaseException, stop: signals.Stop) 
     if isinstance(error, KeyboardInterrupt) or (stop.number and not isinstance(error, KvlabError)):
         # where an interruption meets compiled code, that may make another error of it
         terminal.drop_output()
-        terminal.say(f"kvlab: {interrupted.told(args, error, stop.words)}")
+        terminal.say(f"kvlab: {interrupted.stop_message(args, error, stop.words)}")
         return stop.exit_code
     if isinstance(error, KvlabError):
         terminal.say("\n".join([f"kvlab: {error}", *interrupted.kept_words(args, error)]))

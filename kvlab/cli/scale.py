@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from kvlab.workloads import Workload
 
 LARGEST_SCALE = 16.0
-MOST_QUIET, SAMPLE = 20_000, 500
-"""Requests on a twin up to which nothing is said, and those by which a longer run is timed."""
+MOST_QUIET = 20_000
+"""Requests above which a run on a twin prints an estimate of its duration first."""
+
+SAMPLE = 500
+"""Requests that are timed for the estimate."""
 
 LONG_S = 300.0
 """Seconds that a real run may take before it says so."""
@@ -68,10 +71,10 @@ def pace_words(twin: Twin, workload: Workload, policy: Policy) -> str:
     first = Twin(twin.shape, policy).run(replace(workload, requests=workload.requests[:SAMPLE]), policy, progress=False)
     times = len(workload) / SAMPLE
     minutes = (time.perf_counter() - begun) * times / 60
-    about = f"{minutes / 60:,.1f} hours" if minutes >= 120 else f"{max(1, minutes):,.0f} minutes"
+    about = f"{minutes / 60:,.1f} hours" if minutes >= 120 else f"{minutes:,.0f} minutes" if minutes >= 1.5 else "1 minute"
     return (
-        f"kvlab: {len(workload):,} requests take about {about} here or more, by the first {SAMPLE:,}, and make {first.events.height * times:,.0f} events; "
-        "Ctrl-C stops it and shows what was counted until then"
+        f"kvlab: {len(workload):,} requests take at least {about} on this machine, estimated from the first {SAMPLE:,}, and record "
+        f"{first.events.height * times:,.0f} events; Ctrl-C stops the run and prints the results so far"
     )
 
 

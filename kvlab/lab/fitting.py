@@ -178,8 +178,9 @@ def require_room_for_chats(source: Source, workload: Workload) -> None:
         turns[request.chat] = turns.get(request.chat, 0) + 1
         if held[request.chat] > context:
             fits = turns[request.chat] - 1
+            shorter = f"use fewer than {fits:,} turns, as replies take room too" if fits > 1 else "shorten its first prompts"
             raise BadValue(
                 what=f"turn {turns[request.chat]:,} of {workload.name} has a prompt of at least {held[request.chat]:,} tokens",
                 why=f"{source.name} holds {context:,} tokens of context; nothing was run",
-                hint=f"use fewer than {fits:,} turns, as replies take room too, or take a model with a longer context",
+                hint=f"{shorter}, or take a model with a longer context",
             )

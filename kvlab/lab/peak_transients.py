@@ -1,4 +1,4 @@
-"""Peak transients: bytes that a forward needs for a moment, beside what all owners hold. Plain functions on shape, policy and request.
+"""Peak transients: bytes that a forward needs for a moment, on top of what all owners hold. Plain functions on shape, policy and request.
 
 Sources: mlx-lm 0.32's `KVCache` (a full buffer grows by being joined to new slots, layer by layer), MLX's attention (a head size without
 a fused kernel makes the scores of the whole chunk).
@@ -16,7 +16,7 @@ SCORE_BYTES = 2
 
 
 def growth(group: LayerGroup, capacity: int) -> int:
-    """Return the bytes of one layer's old buffer of `capacity` tokens, which lives beside the new one while the layer grows."""
+    """Return the bytes of one layer's old buffer of `capacity` tokens, which is held with the new one while the layer grows."""
     return capacity * group.bytes_per_token // len(group.layers) if group.kind in KV_KINDS else 0
 
 

@@ -24,30 +24,21 @@ SMOLLM2 = KnownModel(
 )
 """The embedded model: full attention in all 30 layers, chat template, 93 MB, Apache 2.0."""
 
-TINY_HYBRID = KnownModel(
-    name="tiny-hybrid",
-    title="tiny-hybrid",
-    file=PackagedFile(
-        name="tiny-hybrid/model.safetensors",
-        parts=(),
-        sha256="e75d71e3efba801780623e60677a43c020cc99ad30b0be154733d6032b8137c3",
-    ),
-    licence=Licence(name="MIT; trained on public-domain text", where="data/tiny-hybrid/card.json"),
-    reader="shipped_net",
-)
+
+def _shipped(name: str, sha256: str) -> KnownModel:
+    return KnownModel(
+        name=name,
+        title=name,
+        file=PackagedFile(name=f"{name}/model.safetensors", parts=(), sha256=sha256),
+        licence=Licence(name="MIT; trained on public-domain text", where=f"data/{name}/card.json"),
+        reader="shipped_net",
+    )
+
+
+TINY_HYBRID = _shipped("tiny-hybrid", "e75d71e3efba801780623e60677a43c020cc99ad30b0be154733d6032b8137c3")
 """Three Gated DeltaNet layers and one of full attention, one token a byte. Trained for kvlab (`tests.tools.train_tiny`) and shipped with it."""
 
-TINY_SLIDING = KnownModel(
-    name="tiny-sliding",
-    title="tiny-sliding",
-    file=PackagedFile(
-        name="tiny-sliding/model.safetensors",
-        parts=(),
-        sha256="e0839b247c4c818e0a69ea7c356f0f255c885f32c5388e04c27055b1f5194707",
-    ),
-    licence=Licence(name="MIT; trained on public-domain text", where="data/tiny-sliding/card.json"),
-    reader="shipped_net",
-)
+TINY_SLIDING = _shipped("tiny-sliding", "e0839b247c4c818e0a69ea7c356f0f255c885f32c5388e04c27055b1f5194707")
 """A window of 64 tokens in four of six layers, one token a byte. Trained for kvlab (`tests.tools.train_tiny`) and shipped with it."""
 
 _GEMMA_PARTS = (56_634_990, 60_953_371, 59_882_045, 60_704_618)

@@ -28,6 +28,9 @@ MOST_OF_A_LINE = 1 << 20
 MOST_OF_A_REPLY = 64 << 20
 """Bytes of all lines of such an answer: a reply of 100,000 tokens takes some 20 MiB."""
 
+MOST_WAITING = 1 << 17
+"""Bytes that the system holds for a reader, about."""
+
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "Content-Type": "application/json"}
 
 _MEANINGS: tuple[tuple[type[Exception], str, str], ...] = (
@@ -113,12 +116,14 @@ class Connection:
         if response.status >= 300:
             raise _failed(response.status, raw)
         if len(raw) > MOST_BYTES:
-            raise Trouble("wrong_answer", f"{path} told more than {MOST_BYTES >> 20} MiB")
+            raise Trouble("wrong_answer", f"{path} returned more than {MOST_BYTES >> 20} MiB")
         return _object(raw, path)
 
     def _sent(self, method: str, path: str, body: dict[str, Any] | None, left_s: Callable[[], float]) -> http.client.HTTPResponse:
         self._connection.connect()
         self._socket = cast("socket.socket", self._connection.sock)
+        # what came before a call is ended is still parsed, so little of it may wait
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, MOST_WAITING)
         if self._aborted.is_set():
             raise OSError
         self._socket.settimeout(self._patience(left_s))

@@ -1,4 +1,4 @@
-"""The benches, side by side with peers, each under its bar: `python -m tests.bench [NAME] [--rounds N] [--json]`; exit code 1 when one is under it."""
+"""The benches, side by side with peers, each compared with its target: `python -m tests.bench [NAME] [--rounds N] [--json]`; exit code 1 when one misses it."""
 
 from __future__ import annotations
 

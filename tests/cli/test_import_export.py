@@ -1,4 +1,4 @@
-"""`kvlab import`, `kvlab export`, `kvlab diagnose FILE`, `kvlab bench import`."""
+"""`kvlab import`, `kvlab export`, `kvlab diagnose FILE`."""
 
 from __future__ import annotations
 

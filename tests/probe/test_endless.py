@@ -1,4 +1,4 @@
-"""A server that never ends, or sends a probe elsewhere: every call is bounded in bytes and in time, and no other address is asked."""
+"""A server that never ends, or sends a probe elsewhere: every call is bounded in bytes and in time, and no other address is called."""
 
 from __future__ import annotations
 
