@@ -190,18 +190,25 @@ def _contents(layers: Sequence[Any], cached: int) -> list[list[np.ndarray]]:
 
 
 def _contents_of(stores: Sequence[Any], cached: int) -> list[list[np.ndarray]]:
-    """Return, by group, the restored arrays: of KV layers slots [0, cached), of others the whole state."""
+    """Return, by group, the restored arrays: of KV layers slots [0, cached), of windows the positions that are attended to, of others the whole state."""
     if not cached:
         return []
     found: list[list[np.ndarray]] = []
     for store in stores:
-        data = store.copy(0, cached) if store.group.kind in ("kv", "draft_kv") else _plain(store.copy())
+        data = store.copy(0, cached) if store.group.kind in ("kv", "draft_kv") else [_arrays(one, store.group.window) for one in store.copy()]
         found.append([_as_float32(array) for _, array in _flat(data)])
     return found
 
 
-def _plain(copies: Sequence[Any]) -> list[Any]:
-    return [[one.keys, one.values] if hasattr(one, "keys") else [array for array in one if array is not None] for one in copies]
+def _arrays(copy: Any, window: int) -> list[Any]:
+    """Return the arrays of one layer's copy; a window's last rows in the order of their positions, since how many more it holds depends on what wrote it."""
+    import mlx.core as mx
+
+    from kvlab.layers.mlx_state import Window
+
+    if not isinstance(copy, Window):
+        return [array for array in copy if array is not None]
+    return [mx.roll(rows, -copy.index, 2)[..., -window:, :] for rows in (copy.keys, copy.values)]
 
 
 def _flat(data: Any) -> Any:

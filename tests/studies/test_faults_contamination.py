@@ -81,9 +81,21 @@ def covered(rows: list[tuple[int, int, int, int]]) -> set[tuple[int, int, int]]:
 @pytest.mark.parametrize(("version", "wrong"), [("0.32.5", {"kv"}), ("0.32.7", set[str]())])
 def test_control_of_a_sliding_window_only_full_attention_is_overwritten(version: str, wrong: set[str]) -> None:
     # a window copies out all that is lazy before every write; the full-attention layers of the same model do not
+    checked = check_answers(open_lab("tiny-sliding"), SMALL, contamination.policy(open_lab("tiny-sliding"), version))
+    assert set(checked.recording.events.filter(kind=WrongPositions.kind)["layer"]) == wrong
+    assert set(checked.compared.filter(state="wrong")["layer"]) == wrong
+
+
+def test_a_window_is_compared_in_the_order_of_its_positions() -> None:
     lab = open_lab("tiny-sliding")
-    made = lab.run(SMALL, contamination.policy(lab, version), progress=False)
-    assert set(made.events.filter(kind=WrongPositions.kind)["layer"]) == wrong
+    window = max(group.window for group in lab.shape.groups)
+    beginning = tuple(at % 250 for at in range(window + 60))
+    # the second request restores a ring that has wrapped, the third a longer one that a chunk left behind
+    requests = [Request(tokens=beginning, max_new=9, ignore_stop=True), Request(tokens=(*beginning, 1, 2), max_new=window, ignore_stop=True)]
+    checked = check_answers(lab, Workload("windows", (*requests, requests[1])), Policy.ollama("0.33.0"))
+    of_windows = checked.compared.filter(layer="rotating")
+    assert of_windows["request"].unique().sort().to_list() == [2, 3]
+    assert set(of_windows["state"]) <= {"identical", "numeric"}
 
 
 @pytest.mark.full

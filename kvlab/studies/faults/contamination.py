@@ -71,13 +71,11 @@ class Contamination:
 
     Attributes:
         policy: The choices it ran under.
-        lengths: `mixed` or `equal`.
         answers: Every call, in order.
         recording: The run, with what the checked twin of its tokens found.
     """
 
     policy: Policy
-    lengths: str
     answers: tuple[Answer, ...]
     recording: Recording
 
@@ -92,10 +90,10 @@ class Contamination:
         return tuple(answer for answer in self.answers if not answer.right)
 
     def matrix(self) -> pl.DataFrame:
-        """Return who got whose answer: a row for each asked task, a column for each task whose mark was given, counted in calls."""
+        """Return who got whose answer: a row for each task sent, a column for each task whose mark was given, counted in calls."""
         numbers = sorted({answer.task for answer in self.answers})
         got = Counter((answer.task, other) for answer in self.answers for other in (answer.others or ((answer.task,) if answer.own else ())))
-        return pl.DataFrame([{"asked": task, **{f"got {other}": got[task, other] for other in numbers}} for task in numbers])
+        return pl.DataFrame([{"sent": task, **{f"got {other}": got[task, other] for other in numbers}} for task in numbers])
 
     def causes(self) -> pl.DataFrame:
         """Return a row for each wrong answer: the restored span that is not its own, and the requests and tasks whose bytes lie there."""
@@ -151,9 +149,22 @@ def policy(source: Source, version: str) -> Policy:
 
 def run(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", count: int = TASKS, rounds: int = ROUNDS) -> Contamination:
     """Send every task in every round to one long-lived runner."""
+    return send(lab, tasks(lengths, count) * rounds, version, workload(lengths, count, rounds))
+
+
+def send(lab: Lab, calls: Sequence[Task], version: str = FAULT_VERSION, work: Workload | None = None) -> Contamination:
+    """Send tasks in any order to one long-lived runner; a call's round is how often its task was sent so far.
+
+    Args:
+        lab: The lab; its cache is emptied first.
+        calls: The tasks, in order.
+        version: The release's rules.
+        work: The same calls as a workload; made of `calls` if None.
+    """
     chosen = policy(lab, version)
-    made = lab.run(workload(lengths, count, rounds), chosen, store_text=True, progress=False)
-    return Contamination(chosen, lengths, tuple(_judged(tasks(lengths, count), made)), made)
+    work = work or dataclasses.replace(named("C1"), requests=tuple(task.request() for task in calls))
+    made = lab.run(work, chosen, store_text=True, progress=False)
+    return Contamination(chosen, tuple(_judged(calls, made)), made)
 
 
 def on_twin(version: str = FAULT_VERSION, lengths: str = "mixed", *, count: int = TASKS, rounds: int = ROUNDS, shape: str = "") -> Recording:
@@ -176,16 +187,14 @@ def dropped(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", coun
     found: list[Answer] = []
     for task in sent:
         recording = lab.run(Workload("one call", (task.request(),)), policy(lab, version), store_text=True, progress=False)
-        found += [dataclasses.replace(one, request=task.number, task=task.number) for one in _judged((task,), recording, sent)]
+        found += [dataclasses.replace(one, request=task.number) for one in _judged((task,), recording, sent)]
     return tuple(found)
 
 
-def _judged(sent: Sequence[Task], made: Recording, others: Sequence[Task] = ()) -> list[Answer]:
+def _judged(calls: Sequence[Task], made: Recording, others: Sequence[Task] = ()) -> list[Answer]:
     wrong = made.events.filter(pl.col("kind") == WrongPositions.kind)
     found: list[Answer] = []
-    for place, text in enumerate(made.requests["text"].to_list()):
-        turn, index = divmod(place, len(sent))
-        task = sent[index]
+    for place, (task, text) in enumerate(zip(calls, made.requests["text"].to_list(), strict=True)):
         rows = wrong.filter(pl.col("request") == place + 1).select("start", "end", "belongs_to").rows()
         positions: Counter[int] = Counter()
         for start, end, owner in rows:
@@ -194,14 +203,16 @@ def _judged(sent: Sequence[Task], made: Recording, others: Sequence[Task] = ()) 
         found.append(
             Answer(
                 request=place + 1,
-                round=turn + 1,
+                round=calls[: place + 1].count(task),
                 task=task.number,
                 text=text,
                 own=holds_all(text, (task.word, task.nonce)),
-                others=tuple(other.number for other in others or sent if other != task and (holds_all(text, (other.word,)) or holds_all(text, (other.nonce,)))),
+                others=tuple(
+                    sorted({other.number for other in others or calls if other != task and (holds_all(text, (other.word,)) or holds_all(text, (other.nonce,)))})
+                ),
                 span=(min(row[0] for row in rows), max(row[1] for row in rows)) if rows else None,
                 owners=owners,
-                owner_tasks=tuple(sent[(owner - 1) % len(sent)].number for owner in owners),
+                owner_tasks=tuple(calls[owner - 1].number for owner in owners),
             )
         )
     return found
