@@ -14,7 +14,8 @@ from kvlab.cache.path import ActivePath
 from kvlab.cache.reuse import Ghosts, Hit, reason_for
 from kvlab.cache.session import Session
 from kvlab.cache.supported import require_supported
-from kvlab.events import BytesRead, Event, Matched
+from kvlab.cache.victims import Order, Ranking
+from kvlab.events import BufferChanged, BytesRead, Event, Matched
 from kvlab.layers import Layer, SnapshotRegistry, Store, layers_for
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node, Trie
@@ -35,10 +36,14 @@ class Cache(ABC):
         ledger: Every owner's bytes.
         paging: Moves the layers between the live buffers and the snapshots.
         path: The active path; the root alone where whole entries are kept.
+        ranking: Records what decides when eviction takes each node.
+        silent: Nobody reads the events: rankings and buffers are not recorded.
         look_ahead: Look-ahead of a key in tokens: 1 when a draft layer's slots depend on the next token.
     """
 
-    def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0) -> None:
+    def __init__(
+        self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0, order: Order | None = None
+    ) -> None:
         require_supported(policy)
         self.policy = policy
         self.emit = emit
@@ -51,6 +56,16 @@ class Cache(ABC):
         self.trie = Trie(emit, width_of(self.look_ahead))
         self.trie.root.snapshots = self.paging.no_snapshots()
         self.path = ActivePath(self.trie.root, emit)
+        self.ranking = Ranking(self.protection, order, emit)
+        self.ranking.note(self.trie.root)
+        self.registry.on_growth = self.registry.on_loss = self.ranking.note
+        if policy.protect == "active_path":
+            self.path.on_entered = self.ranking.note
+        self.silent = False
+        # what the events so far say of the live buffers: by layer group their offset, and their last change
+        self._offsets = [0] * len(self.layers)
+        self._written = [group for group, layer in enumerate(self.layers) if layer.kind != "draft_kv"]
+        self._buffers = [BufferChanged(group=group, layer=layer.kind) for group, layer in enumerate(self.layers)]
         self._ghosts = Ghosts(self.trie.width)
         self._clock = 0
 
@@ -107,11 +122,16 @@ class Cache(ABC):
     def snapshot_start(self, node: Node) -> int:
         """Return where a KV snapshot of `node` has to begin."""
 
+    @abstractmethod
+    def protection(self, node: Node) -> str:
+        """Return why eviction does not take a node (`kvlab.events.PROTECTIONS`); "" when it may."""
+
     def touch(self, node: Node) -> None:
         """Record that a node was used now."""
         self._clock += 1
         node.used = self._clock
         node.uses += 1
+        self.ranking.note(node)
 
     def can_evict(self, moment: str) -> bool:
         """Whether eviction would choose a victim at `moment`."""
@@ -140,12 +160,40 @@ class Cache(ABC):
             layer.store.drop()
 
     def read_bytes(self, phase: str) -> BytesRead:
-        """Record every owner's bytes at this moment."""
+        """Record every owner's bytes at this moment, the live buffers where they changed, and the nodes that eviction would take otherwise than before."""
+        self.record()
         self.ledger.see_live(self.live_bytes)
         self.ledger.shared = self._shared
         logical = sum(layer.store.live_logical() for layer in self.layers)
         paged_out = self.registry.counted if self.policy.budget_counts == "resident" else None
         return self.ledger.read(phase, live_logical=logical, counted=self.counted, budget=self.policy.budget_bytes, nodes=self.trie.nodes, paged_out=paged_out)
+
+    def record(self) -> None:
+        """Record where eviction would take nodes otherwise than before, and the live buffers whose size changed or that moved unrecorded."""
+        if self.silent:
+            self.ranking.forget()
+            return
+        self.ranking.record()
+        self.record_buffers()
+
+    def moved(self, offset: int) -> None:
+        """An event says that all live buffers but those of draft layers hold `offset` tokens now."""
+        for group in self._written:
+            self._offsets[group] = offset
+
+    def record_buffers(self) -> None:
+        """Record the live buffers whose size changed, or that moved without an event that says so."""
+        for group, layer in enumerate(self.layers):
+            store, before = layer.store, self._buffers[group]
+            offset, start, capacity = store.offset, store.first, store.capacity
+            as_expected = offset == self._offsets[group] and start == max(before.start, offset - capacity)
+            if as_expected and capacity == before.capacity and bool(offset) == bool(before.offset):
+                continue
+            event = BufferChanged(
+                group=group, layer=layer.kind, offset=offset, start=start, capacity=capacity, retained=store.live_retained(), before=before.retained
+            )
+            self._offsets[group], self._buffers[group] = offset, event
+            self.emit(event)
 
     def _lost(self, keys: bytes, found: Match, tokens: int) -> bool:
         """Whether a prompt of `tokens` would have gone on from what matched into an evicted branch."""
@@ -154,6 +202,7 @@ class Cache(ABC):
     def _hit(self, tokens: int, matched: int, reusable: int, limiting: str, *, gone: bool) -> Hit:
         """Record and return what matched of a prompt of `tokens` and what the live buffers hold of it now."""
         cached = self.offset
+        self.moved(cached)
         reason, kind = reason_for(matched, cached, reusable, limiting, gone=gone)
         self.emit(Matched(tokens=tokens, matched=matched, cached=cached, left=tokens - cached, reason=reason, layer=kind))
         return Hit(matched, cached, reusable, reason)

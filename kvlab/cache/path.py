@@ -27,13 +27,15 @@ class ActivePath:
         nodes: From the root to the frontier.
         freed: A refused restore freed all layers, and the path stays where they were before.
         on_left: Called with each node that the path leaves, or that is no longer its last.
+        on_entered: Called with each node that the path enters.
     """
 
-    __slots__ = ("_emit", "freed", "nodes", "on_left")
+    __slots__ = ("_emit", "freed", "nodes", "on_entered", "on_left")
 
     def __init__(self, root: Node, emit: Callable[[Event], None]) -> None:
         self._emit = emit
         self.on_left: Callable[[Node], None] = _nothing
+        self.on_entered: Callable[[Node], None] = _nothing
         self.nodes = [root]
         self.freed = False
         root.active = True
@@ -63,6 +65,8 @@ class ActivePath:
             node.active = True
         for node in gone if before in gone else [*gone, before]:
             self.on_left(node)
+        for node in nodes:
+            self.on_entered(node)
         self._emit(FrontierMoved(node=nodes[-1].id))
 
     def extend(self, node: Node) -> None:
@@ -71,6 +75,7 @@ class ActivePath:
         self.nodes.append(node)
         node.active = True
         self.on_left(before)
+        self.on_entered(node)
         self._emit(FrontierMoved(node=node.id))
 
     def forget(self, node: Node) -> None:

@@ -18,7 +18,7 @@ from kvlab.cache.captures import Captures
 from kvlab.cache.media import before
 from kvlab.cache.path import COMPACT, GROW
 from kvlab.cache.session import Session
-from kvlab.cache.victims import Victims
+from kvlab.cache.victims import ORDERS, Victims
 from kvlab.events import Event, Evicted
 from kvlab.layers import Store
 from kvlab.policy import Policy
@@ -30,12 +30,11 @@ class PrefixCache(Cache):
     """The store `trie`: prompts share nodes, and the live buffers hold the active path; attributes as in `Cache`."""
 
     def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0) -> None:
-        super().__init__(stores, policy, ledger, emit, look_ahead)
-        self._victims = Victims(self._is_protected, policy.evict_order)
+        super().__init__(stores, policy, ledger, emit, look_ahead, ORDERS[policy.evict_order])
+        self._victims = Victims(self.protection, policy.evict_order)
         self._grow = GROW[policy.growth]
         self._compact = COMPACT[policy.growth]
-        self.registry.on_growth = self._victims.push
-        self.path.on_left = self._may_be_victim
+        self.registry.on_growth = self.path.on_left = self._may_be_victim
 
     def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = (), held_back: int = 1) -> Session:
         """Match a prompt, bring the live buffers as far along the trie as they can go, and return the session that evaluates the rest."""
@@ -90,6 +89,7 @@ class PrefixCache(Cache):
             self.path.extend(node)
         if node.end < end:
             node = self._grow(self, node, keys[self.trie.width * node.end : self.trie.width * end])
+        self.ranking.note(node)
         return node
 
     def split(self, node: Node, at: int) -> Node:
@@ -97,8 +97,8 @@ class PrefixCache(Cache):
         head = self.trie.split(node, at)
         head.snapshots = self.paging.no_snapshots()
         self.paging.split(node, head)
-        self._victims.push(head)
-        self._victims.push(node)
+        self._may_be_victim(head)
+        self._may_be_victim(node)
         return head
 
     def merge(self, node: Node) -> None:
@@ -107,7 +107,7 @@ class PrefixCache(Cache):
         if head.active:
             self.path.forget(head)
         self.paging.merge(head, node)
-        self._victims.push(node)
+        self._may_be_victim(node)
 
     def compact(self) -> None:
         """Merge the node before the frontier into it, when it has no other child and is no explicit restore point."""
@@ -116,6 +116,7 @@ class PrefixCache(Cache):
     def evict(self, moment: str) -> None:
         """Evict, in the policy's order, until the budget holds or no candidate is left."""
         while self.can_evict(moment):
+            self.record()
             node = self._victims.pop()
             if node is None:
                 return
@@ -167,11 +168,17 @@ class PrefixCache(Cache):
             self._may_be_victim(self.trie.remove(node))
         self.emit(Evicted(node=node.id, start=start, end=end, state=state, freed=before - self.registry.counted))
 
-    def _is_protected(self, node: Node) -> bool:
-        if node.parent is None or len(node.children) > 1 or node is self.path.frontier:
-            return True
-        return self.policy.protect == "active_path" and node.active
+    def protection(self, node: Node) -> str:
+        """Return why eviction does not take a node (`kvlab.events.PROTECTIONS`); "" when it may."""
+        if node.parent is None:
+            return "root"
+        if len(node.children) > 1:
+            return "branch"
+        if node is self.path.frontier:
+            return "frontier"
+        return "active_path" if node.active and self.policy.protect == "active_path" else ""
 
     def _may_be_victim(self, node: Node) -> None:
+        self.ranking.note(node)
         if node.parent is not None:
             self._victims.push(node)

@@ -1,4 +1,4 @@
-"""Victims: which node eviction takes next, without a walk over the trie.
+"""Victims: which node eviction takes next, without a walk over the trie, and the record of what that follows from.
 
 A heap of nodes that may be evicted, in the policy's order; `lru` is least recently used first, ties go to the deepest end, then to the
 most counted bytes.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
+from kvlab.events import Event, NodeRanked
 from kvlab.trie import Node
 
 _Key = tuple[float, int, int]
@@ -36,19 +37,61 @@ def _cheapest(node: Node) -> _Key:
     return node.tokens / node.counted if node.counted else float("inf"), node.used, -node.end
 
 
-ORDERS: dict[str, Callable[[Node], _Key]] = {"lru": _least_recent, "fifo": _first_in, "lfu": _least_often, "cost": _cheapest}
+Order = Callable[[Node], _Key]
+
+ORDERS: dict[str, Order] = {"lru": _least_recent, "fifo": _first_in, "lfu": _least_often, "cost": _cheapest}
 """By name of the choice `evict_order`: what a victim is chosen by, the smallest first."""
 
+_UNKNOWN = (None, None, None)
+
 _FEWEST = 64
+
+
+class Ranking:
+    """What decides when eviction takes each node, recorded as events: of the nodes noted since the last `record` those where it changed."""
+
+    __slots__ = ("_emit", "_noted", "_order", "_protection")
+
+    def __init__(self, protection: Callable[[Node], str], order: Order | None, emit: Callable[[Event], None]) -> None:
+        self._protection = protection
+        self._order = order
+        self._emit = emit
+        self._noted: dict[int, Node] = {}
+
+    def note(self, node: Node) -> None:
+        """Note that a node was used, or that its bytes, its edge, its children or its place on the active path changed."""
+        self._noted[node.id] = node
+
+    def record(self) -> None:
+        """Record what changed."""
+        for node in self._noted.values():
+            if node.parent is None and node.id:
+                continue
+            first, second, third = self._order(node) if self._order else _UNKNOWN
+            ranked = self._protection(node), node.used, node.uses, first, second, third
+            if ranked != node.ranked:
+                node.ranked = ranked
+                self._emit(rank_of(node))
+        self.forget()
+
+    def forget(self) -> None:
+        """Let what was noted go unrecorded."""
+        self._noted.clear()
+
+
+def rank_of(node: Node) -> NodeRanked:
+    """Return the event of what was last recorded of a node."""
+    protection, used, uses, first, second, third = node.ranked or ("", node.used, node.uses, *_UNKNOWN)
+    return NodeRanked(node=node.id, protection=protection, used=used, uses=uses, first=first, second=second, third=third)
 
 
 class Victims:
     """The queue of nodes that may be evicted."""
 
-    __slots__ = ("_heap", "_key", "_most", "_protected")
+    __slots__ = ("_heap", "_key", "_most", "_protection")
 
-    def __init__(self, protected: Callable[[Node], bool], order: str = "lru") -> None:
-        self._protected = protected
+    def __init__(self, protection: Callable[[Node], str], order: str = "lru") -> None:
+        self._protection = protection
         self._key = ORDERS[order]
         self._heap: list[_Entry] = []
         self._most = _FEWEST
@@ -70,7 +113,7 @@ class Victims:
             if node.queued is not entry:
                 continue
             node.queued = None
-            if node.parent is None or self._protected(node):
+            if node.parent is None or self._protection(node):
                 continue
             if entry[:3] < self._key(node):
                 self.push(node)

@@ -59,6 +59,10 @@ class WholeEntries(Cache):
         self.evict("begin")
         return session
 
+    def protection(self, node: Node) -> str:
+        """Return why eviction does not take a node: it is no entry."""
+        return "" if node.id in self._kinds else "root" if node.parent is None else "no_entry"
+
     def finish(self, session: Session, outputs: Sequence[int]) -> None:
         """Make an entry of all that was evaluated."""
         if offset := self.offset:
@@ -162,6 +166,7 @@ class WholeEntries(Cache):
         if found.matched < node.end:
             node = self.trie.split(node, found.matched)
             node.snapshots = self.paging.no_snapshots()
+            self.ranking.note(node)
         if found.matched < end:
             node = self.trie.append(node, keys[found.matched * self.trie.width :])
             node.snapshots = self.paging.no_snapshots()
@@ -179,6 +184,7 @@ class WholeEntries(Cache):
     def _drop(self, node: Node) -> None:
         """Close an entry, and take out the nodes that nothing needs any more."""
         self._forget(node)
+        self.ranking.note(node)
         self.paging.close_all(node)
         while node.parent is not None and node.id not in self._kinds:
             if not node.children:

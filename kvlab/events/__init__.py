@@ -40,6 +40,7 @@ from kvlab.events.request import TokenOut as TokenOut
 from kvlab.events.request import Violation as Violation
 from kvlab.events.request import Warned as Warned
 from kvlab.events.request import WrongPositions as WrongPositions
+from kvlab.events.snapshot import BufferChanged as BufferChanged
 from kvlab.events.snapshot import Captured as Captured
 from kvlab.events.snapshot import PagedIn as PagedIn
 from kvlab.events.snapshot import PagedOut as PagedOut
@@ -48,10 +49,12 @@ from kvlab.events.snapshot import SnapshotClosed as SnapshotClosed
 from kvlab.events.snapshot import SnapshotOwned as SnapshotOwned
 from kvlab.events.snapshot import SnapshotPlaced as SnapshotPlaced
 from kvlab.events.snapshot import SnapshotTaken as SnapshotTaken
+from kvlab.events.trie import PROTECTIONS as PROTECTIONS
 from kvlab.events.trie import Evicted as Evicted
 from kvlab.events.trie import FrontierMoved as FrontierMoved
 from kvlab.events.trie import NodeBorn as NodeBorn
 from kvlab.events.trie import NodeMerged as NodeMerged
+from kvlab.events.trie import NodeRanked as NodeRanked
 from kvlab.events.trie import NodeRemoved as NodeRemoved
 from kvlab.events.trie import NodeSplit as NodeSplit
 

@@ -58,13 +58,15 @@ class ChunkRan(Event):
 class TokenOut(Event):
     """The model produced its `index`-th token of this request, from 0. `text` is what it adds to the answer.
 
-    The last one may have no token: text that was held back until the end. A long run of the twin may leave out all but the last one (`Manifest.left_out`).
+    The last one may have no token: text that was held back until the end. `offset` are the tokens that the live buffers hold then.
+    A long run of the twin may leave out all but the last one (`Manifest.left_out`).
     """
 
     kind: ClassVar[str] = "token_out"
     index: int = 0
     token: int | None = None
     text: str | None = None
+    offset: int | None = None
 
 
 @dataclass(slots=True)

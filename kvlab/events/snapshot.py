@@ -1,4 +1,4 @@
-"""Events of snapshots: captures scheduled and made, each snapshot's lifetime, and copies between nodes and live buffers."""
+"""Events of snapshots and live buffers: captures scheduled and made, each snapshot's lifetime, copies between nodes and live buffers, and their room."""
 
 from __future__ import annotations
 
@@ -66,10 +66,34 @@ class SnapshotOwned(Event):
 
 @dataclass(slots=True)
 class SnapshotClosed(Event):
-    """A snapshot ceased to exist."""
+    """A snapshot ceased to exist; `counted` and `retained` are the bytes that it had."""
 
     kind: ClassVar[str] = "snapshot_closed"
     snapshot: int = 0
+    counted: int = 0
+    retained: int = 0
+
+
+@dataclass(slots=True)
+class BufferChanged(Event):
+    """The live buffers of layer group `group` have another size, or moved otherwise than `Matched`, `ChunkRan` and `TokenOut` say of all but draft layers.
+
+    Attributes:
+        offset: Tokens they have seen.
+        start: The first position they hold. When the offset moves on, as later events say, they hold [max(start, offset - capacity), offset).
+        capacity: Tokens they have room for; 0 of a recurrent state.
+        retained: Bytes they retain.
+        before: Bytes they retained before.
+    """
+
+    kind: ClassVar[str] = "buffer_changed"
+    group: int = 0
+    layer: str = ""
+    offset: int = 0
+    start: int = 0
+    capacity: int = 0
+    retained: int = 0
+    before: int = 0
 
 
 @dataclass(slots=True)

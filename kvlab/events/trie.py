@@ -59,6 +59,39 @@ class FrontierMoved(Event):
 
 
 @dataclass(slots=True)
+class NodeRanked(Event):
+    """What decides when eviction takes `node`, as it is from now on; emitted when it changes.
+
+    Nodes that are not protected go in the rising order of `first`, `second`, `third` and `node`: what these are follows from the policy's `evict_order`.
+    They are None in the store of whole entries, where the order depends on how many entries of each kind there are.
+
+    Attributes:
+        protection: Why eviction does not take it, one of `PROTECTIONS`; "" when it may.
+        used: When it was last used, on the cache's own clock, which counts uses; a new node begins as recent as its parent.
+        uses: How often it was used.
+    """
+
+    kind: ClassVar[str] = "node_ranked"
+    node: int = 0
+    protection: str = ""
+    used: int = 0
+    uses: int = 0
+    first: float | None = None
+    second: float | None = None
+    third: float | None = None
+
+
+PROTECTIONS = {
+    "root": "it is the root",
+    "branch": "more than one branch hangs on it",
+    "frontier": "it is the frontier",
+    "active_path": "it is on the active path",
+    "no_entry": "it is a branch point, no entry",
+}
+"""Why eviction does not take a node, in words."""
+
+
+@dataclass(slots=True)
 class Evicted(Event):
     """Eviction took `node` with edge [start, end): a `leaf` was removed, an `interior` node merged into its child. `freed` counted bytes went.
 

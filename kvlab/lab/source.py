@@ -5,7 +5,6 @@ Invariants: `run` begins with an empty cache, `step` continues with the current 
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -18,7 +17,7 @@ from kvlab.cache import Cache
 from kvlab.cache.check import Checker
 from kvlab.cache.supported import require_supported
 from kvlab.errors import BadValue, NotAvailable
-from kvlab.events import BytesRead, Event, Log, RequestBegan, RequestClosed, TokenOut
+from kvlab.events import BytesRead, Event, Log, RequestClosed
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recorder, Recording
 from kvlab.recording.left_out import LEFT_OUT
@@ -54,6 +53,7 @@ class Source:
         self._conversations, self._marks = Conversations(), Marks()
         self._open: Generator[Event, None, None] | None = None
         self._running = threading.RLock()
+        self._token_texts = False
 
     @property
     def name(self) -> str:
@@ -84,6 +84,17 @@ class Source:
     def closing(self) -> BytesRead:
         """Every owner's bytes after the last request closed."""
         return self._ready(self.policy).closing
+
+    @property
+    def token_texts(self) -> bool:
+        """Whether events of steps have the text of every token of a prompt, as those of a run that stores texts do."""
+        return self._token_texts
+
+    @token_texts.setter
+    def token_texts(self, value: bool) -> None:
+        self._token_texts = value
+        if self._runner is not None:
+            self._runner.token_texts = value
 
     @property
     def last(self) -> tuple[Sequence[int], Sequence[int]]:
@@ -136,13 +147,11 @@ class Source:
         )
         with self._alone(), Recorder(manifest, out=out, store_text=store_text) as recorder:
             runner = self._fresh(chosen, Checker() if check else None, call_sites=call_sites)
-            runner.detailed = detailed
+            runner.detailed, runner.token_texts = detailed, store_text
             predict = self._prediction(chosen, check=check)
             try:
                 for request in tqdm(work.requests, desc=work.name, unit="request", disable=not progress):
                     for event in self._stepped(runner, request, predict):
-                        if store_text and isinstance(event, RequestBegan):
-                            event.prompt_tokens = json.dumps(self.with_texts(runner.last[0]))
                         recorder.write(event)
                         if each is not None:
                             each(event)
@@ -151,7 +160,7 @@ class Source:
                 for event in runner.log.drain():
                     recorder.write(event)
                 runner.checker = runner.log.mark = None
-                runner.detailed = True
+                runner.detailed, runner.token_texts = True, self.token_texts
             return recorder.close()
 
     def step(self, request: Request | str, policy: Policy | None = None) -> Iterator[Event]:
@@ -186,8 +195,7 @@ class Source:
 
     def with_texts(self, tokens: Sequence[int]) -> list[tuple[int, str]]:
         """Return token ids, each with the text that it adds ("" in the twin, and while a character is not whole)."""
-        decoder = self._model.decoder()
-        return [(int(token), decoder.add(token)) for token in tokens]
+        return self._ready(self.policy).with_texts(tokens)
 
     def check_steps(self) -> None:
         """Begin with an empty cache and check every rule in the steps that follow, as `run` does with `check`."""
@@ -224,13 +232,9 @@ class Source:
             return
         yield from runner.log.drain()
         resolved = self._fit(self._conversations.resolve(request))
-        text: list[str] = []
         self._open = runner.step(resolved)
         for event in self._open:
-            if isinstance(event, TokenOut):
-                text.append(event.text or "")
             if isinstance(event, RequestClosed):
-                event.text = "".join(text)
                 prompt, reply = runner.last
                 self._conversations.closed(resolved, prompt, reply, event.text if self.has_text else None)
                 self._read_marks(runner, resolved, event)
@@ -264,6 +268,7 @@ class Source:
         self._collect()
         log = Log(self.events_source, mark=CallSites() if call_sites else None)
         self._runner = Runner(self._model, policy, log, checker)
+        self._runner.token_texts = self._token_texts
         self._wire(self._runner)
         return self._runner
 

@@ -38,6 +38,11 @@ class OffsetStore:
         rows = rows_of(self.caches[0])
         return int(rows[0].shape[-2]) if rows else 0
 
+    @property
+    def first(self) -> int:
+        """The first position held: rows are dropped nowhere but at the end."""
+        return 0
+
     def wrote(self, tokens: int) -> None:
         """The cache objects keep their own offset."""
 

@@ -25,9 +25,10 @@ class SnapshotRegistry:
         open: Snapshots not yet closed.
         counted: Bytes that placed snapshots count for.
         on_growth: Called with a node whose counted bytes grew.
+        on_loss: Called with a node whose counted bytes became fewer.
     """
 
-    __slots__ = ("_emit", "_ledger", "_sweeps", "_until_sweep", "counted", "created", "on_growth", "open")
+    __slots__ = ("_emit", "_ledger", "_sweeps", "_until_sweep", "counted", "created", "on_growth", "on_loss", "open")
 
     def __init__(self, ledger: Ledger, emit: Callable[[Event], None], *, sweeps: bool = False) -> None:
         self._ledger = ledger
@@ -38,6 +39,7 @@ class SnapshotRegistry:
         self.open = 0
         self.counted = 0
         self.on_growth: Callable[[Node], None] = _nothing
+        self.on_loss: Callable[[Node], None] = _nothing
 
     def take_lazy(self, group: int, kind: str, start: int, end: int) -> Snapshot:
         """Open a lazy snapshot: an index into the live buffer, 0 bytes."""
@@ -94,9 +96,10 @@ class SnapshotRegistry:
         if node is not None:
             self._off(snapshot, node)
         snapshot.scope.end()
+        counted, retained = snapshot.counted, snapshot.retained
         snapshot.state, snapshot.counted, snapshot.retained = "closed", 0, 0
         self.open -= 1
-        self._emit(SnapshotClosed(snapshot=snapshot.id))
+        self._emit(SnapshotClosed(snapshot=snapshot.id, counted=counted, retained=retained))
 
     def consume(self, snapshot: Snapshot) -> None:
         """End a snapshot whose data went into another one. Under `lifetimes=sweep` its buffers stay until the next sweep."""
@@ -117,6 +120,8 @@ class SnapshotRegistry:
         node.snapshots[snapshot.group] = None
         node.counted -= snapshot.counted
         self.counted -= snapshot.counted
+        if snapshot.counted:
+            self.on_loss(node)
 
     def _opened(self, group: int, start: int, end: int) -> Snapshot:
         self.created += 1

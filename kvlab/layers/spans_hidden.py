@@ -55,6 +55,11 @@ class SpanHiddenStore:
         """Rows of the array that the live rows keep alive."""
         return self._live.backing.rows
 
+    @property
+    def first(self) -> int:
+        """The first position held: rows are dropped nowhere but at the end."""
+        return 0
+
     def expect(self, end: int) -> None:
         """Record that the next writes up to `end` are one append: they make one array."""
         self._next_end = max(self._next_end, end)

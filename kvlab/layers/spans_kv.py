@@ -51,6 +51,11 @@ class SpanKVStore:
             self._hold(reversed(self._taken(value - self._offset)))
             self._offset = value
 
+    @property
+    def first(self) -> int:
+        """The first position held: rows are dropped nowhere but at the end."""
+        return 0
+
     def append(self, tokens: int) -> None:
         """Write `tokens` slots at the offset, as the running request."""
         self._write(tokens, (Run(self.writer, self._offset, self._offset + tokens),))

@@ -30,6 +30,11 @@ class Store(Protocol):
         """Tokens the live buffers have room for."""
         ...
 
+    @property
+    def first(self) -> int:
+        """The first position that a copy taken now holds by itself; the offset when it holds none."""
+        ...
+
     def retained(self, data: Any) -> int:
         """Return the bytes of the buffers that a copy keeps alive."""
         ...
@@ -89,11 +94,6 @@ class KVStore(Store, Protocol):
 
 class StateStore(Store, Protocol):
     """The live state of recurrent or sliding-window layers: one whole state."""
-
-    @property
-    def first(self) -> int:
-        """The first position that a copy taken now holds by itself; the offset when it holds none."""
-        ...
 
     def copy(self) -> Any:
         """Return an own copy of the state; it shares no buffer with anything."""

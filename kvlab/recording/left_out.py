@@ -11,12 +11,13 @@ import polars as pl
 from kvlab.events import LifeSign
 from kvlab.recording.manifest import Manifest
 
-TOKENS, MOVES, READINGS = "tokens_but_the_last", "snapshot_allocations", "prefill_readings"
+TOKENS, MOVES, READINGS, RANKS = "tokens_but_the_last", "snapshot_allocations", "prefill_readings", "eviction_order_and_buffers"
 
 LEFT_OUT = {
     TOKENS: "tokens of a reply but the last (token_out)",
     MOVES: "allocations and frees of snapshots (allocated, freed)",
     READINGS: "readings of bytes during prefill (bytes_read)",
+    RANKS: "the order of eviction and the room of live buffers (node_ranked, buffer_changed)",
 }
 """What a recording may leave out, by its name in the manifest, in words."""
 

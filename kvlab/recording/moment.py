@@ -10,17 +10,23 @@ import polars as pl
 from kvlab.display import Rich
 from kvlab.events import BytesRead, ChunkRan, Event, FrontierMoved
 from kvlab.recording import fold_nodes
+from kvlab.recording.fold_buffers import buffers_at, fold_buffers
+from kvlab.recording.fold_ranks import RANKED, fold_ranks, with_ranks
 from kvlab.recording.readings import observed
 
 _READING = [item.name for item in fields(BytesRead) if item.name not in {event_field.name for event_field in fields(Event)}]
 
-NODE_SCHEMA: dict[str, pl.DataType] = fold_nodes.SCHEMA | {
-    "active": pl.Boolean(),
-    "counted": pl.Int64(),
-    "lazy": pl.Int64(),
-    "owned": pl.Int64(),
-    "view": pl.Int64(),
-}
+NODE_SCHEMA: dict[str, pl.DataType] = (
+    fold_nodes.SCHEMA
+    | {
+        "active": pl.Boolean(),
+        "counted": pl.Int64(),
+        "lazy": pl.Int64(),
+        "owned": pl.Int64(),
+        "view": pl.Int64(),
+    }
+    | RANKED
+)
 """The columns of a moment's `nodes`."""
 
 
@@ -33,8 +39,9 @@ class Moment(Rich):
         request: The request it belongs to; 0 outside any.
         frontier: The node at which the active path ends; None before the first `FrontierMoved`.
         nodes: The nodes alive, with `NODE_SCHEMA`: as in the table `nodes`, and whether they are on the active path, the bytes
-            their snapshots count, and how many of these are lazy, owned or views.
-        spans: The snapshots alive, with the columns of the table `spans`.
+            their snapshots count, how many of these are lazy, owned or views, and what decides when eviction takes them (`fold_ranks.RANKED`).
+        spans: The snapshots alive, with the columns of the table `spans`; `node` is null while one is not attached.
+        buffers: The live buffers, a row a layer group, with `fold_buffers.SCHEMA`.
         bytes: The last observed reading up to here: the fields of `BytesRead` and its `seq`; {} when there was none, and during a prefill whose readings
             the recording leaves out.
     """
@@ -44,6 +51,7 @@ class Moment(Rich):
     frontier: int | None
     nodes: pl.DataFrame
     spans: pl.DataFrame
+    buffers: pl.DataFrame
     bytes: dict[str, Any]
 
     def __repr__(self) -> str:
@@ -63,12 +71,16 @@ class Past:
         moves: seq and node of every `FrontierMoved`.
         readings: seq and the fields of every observed `BytesRead`.
         unread: seq of every `ChunkRan` that no reading follows, in a recording that leaves these out.
+        ranks: Changes of what decides when eviction takes a node (`fold_ranks`).
+        buffers: Changes of live buffers (`fold_buffers`).
     """
 
     requests: pl.DataFrame
     moves: pl.DataFrame
     readings: pl.DataFrame
     unread: pl.DataFrame
+    ranks: pl.DataFrame
+    buffers: pl.DataFrame
 
     @classmethod
     def of(cls, events: pl.DataFrame, *, unread: bool = False) -> Past:
@@ -76,7 +88,7 @@ class Past:
         moves = events.select("seq", "kind", "node").filter(pl.col("kind") == FrontierMoved.kind)
         readings = observed(events.select("seq", "kind", "source", *_READING))
         chunks = events.select("seq", "kind").filter((pl.col("kind") == ChunkRan.kind) & unread)
-        return cls(events.select("seq", "request"), moves.drop("kind"), readings.select("seq", *_READING), chunks)
+        return cls(events.select("seq", "request"), moves.drop("kind"), readings.select("seq", *_READING), chunks, fold_ranks(events), fold_buffers(events))
 
     def last_reading(self, seq: int | None = None) -> dict[str, Any]:
         """Return the last observed reading up to `seq` (or of all); {} when there is none."""
@@ -93,8 +105,9 @@ def moment(seq: int, past: Past, nodes: pl.DataFrame, spans: pl.DataFrame) -> Mo
         seq=seq,
         request=(_last(past.requests, seq) or {"request": 0})["request"],
         frontier=frontier,
-        nodes=_with_snapshots(_with_active(_alive(nodes, seq), frontier), spans_now),
+        nodes=with_ranks(_with_snapshots(_with_active(_alive(nodes, seq), frontier), spans_now), past.ranks, seq),
         spans=spans_now,
+        buffers=buffers_at(past.buffers, seq),
         bytes=past.last_reading(seq),
     )
 
@@ -124,4 +137,4 @@ def _with_snapshots(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     states = [(pl.col("state") == state).sum().alias(state) for state in ("lazy", "owned", "view")]
     sums = spans.group_by("node").agg(pl.col("counted").sum(), *states)
     joined = nodes.join(sums, on="node", how="left", maintain_order="left")
-    return joined.select(pl.col(name).fill_null(0).cast(dtype) if name in ("counted", "lazy", "owned", "view") else name for name, dtype in NODE_SCHEMA.items())
+    return joined.with_columns(pl.col("counted", "lazy", "owned", "view").fill_null(0).cast(pl.Int64))

@@ -6,6 +6,7 @@ before every forward the layers get the range it writes; a request cut short at 
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
@@ -43,6 +44,7 @@ class Runner:
         ends: Where its chat messages end in the prompt, when the policy captures there.
         segments: The prompt's segments, when the policy keeps them.
         closing: Every owner's bytes after the last request closed.
+        token_texts: `RequestBegan` has the text of every token of the prompt.
     """
 
     def __init__(self, model: Model, policy: Policy, log: Log | None = None, checker: Checker | None = None) -> None:
@@ -54,6 +56,7 @@ class Runner:
         self.ends: Sequence[int] = ()
         self.segments: Sequence[Segment] = ()
         self.checker = checker
+        self.token_texts = False
         self._detailed = True
         self._requests = 0
         self._cancelled = False
@@ -68,10 +71,16 @@ class Runner:
     @detailed.setter
     def detailed(self, value: bool) -> None:
         self._detailed = self.cache.ledger.detailed = value
+        self.cache.silent = not value
 
     def cancel(self) -> None:
         """Stop the running request at its next chunk or token."""
         self._cancelled = True
+
+    def with_texts(self, tokens: Sequence[int]) -> list[tuple[int, str]]:
+        """Return token ids, each with the text that it adds ("" in the twin, and while a character is not whole)."""
+        decoder = self.model.decoder()
+        return [(int(token), decoder.add(token)) for token in tokens]
 
     def idle(self) -> None:
         """Let an idle time pass: evict where the policy says so."""
@@ -118,7 +127,8 @@ class Runner:
         self.log.request = self._requests
         self.cache.ledger.reset_peak()
         self.model.begin(self._requests, request.sampling, request.generated)
-        self.log.append(RequestBegan(label=request.label, tokens=len(tokens), limit=request.limit, text=request.text))
+        texts = json.dumps(self.with_texts(tokens)) if self.token_texts else None
+        self.log.append(RequestBegan(label=request.label, tokens=len(tokens), limit=request.limit, text=request.text, prompt_tokens=texts))
         keyed = folded(tokens, request.media)
         if self.checker is not None:
             self.checker.begin(self._requests, keyed)
@@ -176,6 +186,7 @@ class Runner:
         with session.writing(end - at, chunk_end - at):
             self.model.prefill(running.tokens[at:end])
         self.log.append(ChunkRan(start=at, end=end, seconds=time.perf_counter() - started))
+        self.cache.moved(end)
         running.drafts.keep_level()
         session.capture()
         yield from self._report(running, "prefill")
@@ -211,10 +222,15 @@ class Runner:
             if may_stop and token in self.model.stop_tokens:
                 running.stop = "stop_token"
                 break
-            self.log.append(TokenOut(index=len(reply) - 1, token=token, text=decoder.add(token)))
+            offset = self.cache.targets[0].offset
+            self.cache.moved(offset)
+            self.cache.record()
+            running.text.append(decoder.add(token))
+            self.log.append(TokenOut(index=len(reply) - 1, token=token, text=running.text[-1], offset=offset))
             self._check(session, "decode")
             yield from self._hand_over(running)
         if rest := decoder.finish():
+            running.text.append(rest)
             self.log.append(TokenOut(index=len(reply), text=rest))
 
     def _most_tokens(self, running: Running) -> int:
@@ -247,6 +263,7 @@ class Runner:
                 prefill_s=timing.prefill_s,
                 decode_s=timing.decode_s,
                 peak=self.cache.ledger.peak,
+                text="".join(running.text),
             )
         )
 

@@ -69,6 +69,7 @@ class Running:
         drafts: What it writes to draft layers.
         timing: Its seconds.
         reply: The tokens the model produced; a stop token is one of them.
+        text: The pieces of text that they add.
         stop: Why it ended (`kvlab.events.STOPS`); cancelled until something else is known.
     """
 
@@ -78,6 +79,7 @@ class Running:
     drafts: Drafts
     timing: Timing
     reply: list[int] = field(default_factory=list[int])
+    text: list[str] = field(default_factory=list[str])
     stop: str = "cancelled"
 
     @property

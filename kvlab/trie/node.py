@@ -33,6 +33,7 @@ class Node:
         counted: Bytes its snapshots count for.
         uses: How often it was used.
         queued: Its entry in the eviction queue; None when not queued.
+        ranked: What decides when eviction takes it, as last recorded; None when nothing was.
     """
 
     __slots__ = (
@@ -44,6 +45,7 @@ class Node:
         "only",
         "parent",
         "queued",
+        "ranked",
         "several",
         "sibling",
         "snapshots",
@@ -72,6 +74,7 @@ class Node:
         self.snapshots: list[Any] = []
         self.counted = 0
         self.queued: tuple[float, int, int, int, Node] | None = None
+        self.ranked: tuple[str, int, int, float | None, int | None, int | None] | None = None
 
     @property
     def tokens(self) -> int:

@@ -72,8 +72,8 @@ def watch(nodes: int, evictions: int) -> Evictions:
 class _TimedVictims(Victims):
     __slots__ = ("_seen",)
 
-    def __init__(self, protected: Callable[[Node], bool], seen: Evictions) -> None:
-        super().__init__(protected)
+    def __init__(self, protection: Callable[[Node], str], seen: Evictions) -> None:
+        super().__init__(protection)
         self._seen = seen
 
     def pop(self) -> Node | None:
@@ -87,7 +87,7 @@ class _Watched(PrefixCache):
     def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], seen: Evictions) -> None:
         super().__init__(stores, policy, ledger, emit)
         self._seen = seen
-        self._victims = _TimedVictims(self._is_protected, seen)
+        self._victims = _TimedVictims(self.protection, seen)
         self.registry.on_growth = self._victims.push
 
     def _evict(self, node: Node) -> None:

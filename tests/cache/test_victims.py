@@ -26,7 +26,7 @@ class Walking(PrefixCache):
     picked = 0
 
     def _evict(self, node: Node) -> None:
-        candidates = [one for one in self.trie.walk() if not self._is_protected(one)]
+        candidates = [one for one in self.trie.walk() if not self.protection(one)]
         assert node is min(candidates, key=lambda one: (*ORDERS[self.policy.evict_order](one), one.id))
         Walking.picked += 1
         super()._evict(node)
@@ -34,7 +34,7 @@ class Walking(PrefixCache):
     def evict(self, moment: str) -> None:
         super().evict(moment)
         if self.can_evict(moment):
-            assert all(self._is_protected(node) for node in self.trie.walk())
+            assert all(self.protection(node) for node in self.trie.walk())
 
 
 @pytest.mark.parametrize("order", ["lru", "fifo", "lfu", "cost"])
@@ -57,7 +57,7 @@ def test_queue_equals_walk(seed: int, protect: str, order: str) -> None:
 
 
 def test_nodes_that_left_or_were_pushed_again_do_not_stay_in_the_queue() -> None:
-    trie, victims = Trie(Log().append), Victims(lambda _: False)
+    trie, victims = Trie(Log().append), Victims(lambda _: "")
     stay = [trie.append(trie.root, to_keys([token])) for token in range(10)]
     for node in stay:
         victims.push(node)

@@ -7,7 +7,6 @@ through time needs no kernel. `at` and `selected` follow the page, and the page 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -17,7 +16,7 @@ import polars as pl
 import traitlets
 
 from kvlab.errors import BadValue, KvlabError
-from kvlab.events import Event, RequestBegan
+from kvlab.events import Event
 from kvlab.lab.source import Source
 from kvlab.recording import Manifest, Recording
 from kvlab.views.dashboard import page, picture, scene_text
@@ -61,11 +60,9 @@ class Dashboard(anywidget.AnyWidget):
         *,
         recording: Recording | None = None,
         source: Iterator[Event] | None = None,
-        on: Source | None = None,
         opens_at: str = "start",
     ) -> None:
         self.events: list[Event] = []
-        self._on = on
         self._recording = recording
         self._steps = recording is None
         self._dataset = dataset
@@ -94,7 +91,6 @@ class Dashboard(anywidget.AnyWidget):
         wanted = UNTIL.get(until, until)
         taken: list[Event] = []
         for event in islice(self._source or (), AT_A_TIME if wanted else count):
-            self._tell_prompt(event)
             taken.append(event)
             if event.kind == wanted:
                 break
@@ -144,10 +140,6 @@ class Dashboard(anywidget.AnyWidget):
     def still(self) -> picture.Still:
         """Return the moment that is shown as a picture and a text, which stay in a stored notebook."""
         return picture.Still(self.recording, self.at, scene_text.text(self.recording, self.at, self.sentence))
-
-    def _tell_prompt(self, event: Event) -> None:
-        if isinstance(event, RequestBegan) and self._dataset.texts and self._on is not None:
-            event.prompt_tokens = json.dumps(self._on.with_texts(self._on.last[0]))
 
     def _added(self, events: list[Event]) -> None:
         self.events += events
@@ -219,9 +211,11 @@ def stepper(source: Recording | Iterable[Event], on: Source | None = None, *, te
         data.stand(standing_buffers(on.cache))
         before = standing(on.cache, on.closing)
     data.take(before)
+    if on is not None:
+        on.token_texts = on.token_texts or texts
     if on is not None and data.searchable == said.SHOWN:
         data.take_texts(standing_texts(on))
-    made = Dashboard(data, source=iter(source), on=on, opens_at="end")
+    made = Dashboard(data, source=iter(source), opens_at="end")
     made.events = before
     return made
 
