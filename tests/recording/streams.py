@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvlab.events import (
+    BufferChanged,
     BytesRead,
     ChunkRan,
     Event,
@@ -17,6 +18,7 @@ from kvlab.events import (
     Matched,
     NodeBorn,
     NodeMerged,
+    NodeRanked,
     NodeRemoved,
     NodeSplit,
     RequestBegan,
@@ -142,8 +144,20 @@ class _Stream:
         paged_out = self.rng.choice([None, self.rng.randint(0, 10**12)])
         self.log.append(BytesRead(phase=phase or self.rng.choice(["begin", "prefill", "close"]), source=source, paged_out=paged_out, **values))
 
+    def ranked(self) -> None:
+        node, used, protection = self.rng.choice(list(self.nodes)), self.rng.randint(0, 9), self.rng.choice(["", "", "frontier"])
+        keys = [self.rng.choice([0.5, 1.0, 2.0]) for _ in range(3)] if self.rng.random() < 0.9 else [None] * 3
+        self.log.append(NodeRanked(node=node, protection=protection, used=used, uses=used, first=keys[0], second=keys[1], third=keys[2]))
+
+    def resized(self) -> None:
+        group, offset, capacity = self.rng.randrange(3), self.rng.randint(0, 40), self.rng.choice([0, 8, 64])
+        layer = ("kv", "rotating", "draft_kv")[group]
+        self.log.append(BufferChanged(group=group, layer=layer, offset=offset, start=self.rng.randint(0, offset), capacity=capacity, retained=capacity * 3))
+
     def told(self) -> None:
-        self.log.append(self.rng.choice([Warned(message="a figure"), ChunkRan(start=1, end=5, seconds=0.5), TokenOut(index=1, token=99, text=PRIVATE)]))
+        end, offset = self.rng.randint(2, 50), self.rng.choice([None, self.rng.randint(2, 50)])
+        token = TokenOut(index=1, token=99, text=PRIVATE, offset=offset)
+        self.log.append(self.rng.choice([Warned(message="a figure"), ChunkRan(start=1, end=end, seconds=0.5), token]))
 
     def _add(self, name: int, node: _Node) -> None:
         self.nodes[name] = node
@@ -155,7 +169,7 @@ def random_events(seed: int, requests: int = 6, steps: int = 20) -> list[Event]:
     rng = random.Random(seed)
     stream = _Stream(rng)
     usual: list[Callable[[], None]] = [stream.born, stream.split, stream.taken, stream.placed, stream.owned, stream.told]
-    rarer: list[Callable[[], None]] = [stream.merge, stream.remove, stream.frontier, stream.closed, stream.reading]
+    rarer: list[Callable[[], None]] = [stream.merge, stream.remove, stream.frontier, stream.closed, stream.reading, stream.ranked, stream.resized]
     for request in range(1, requests + 1):
         stream.log.request = request
         tokens = rng.randint(1, 500)
@@ -177,9 +191,21 @@ class World:
 
     nodes: dict[int, dict[str, Any]] = field(default_factory=dict)
     snapshots: dict[int, dict[str, Any]] = field(default_factory=dict)
+    ranks: dict[int, NodeRanked] = field(default_factory=dict)
+    used_at: dict[int, int] = field(default_factory=dict)
+    buffers: dict[int, dict[str, Any]] = field(default_factory=dict)
     frontier: int | None = None
     reading: BytesRead | None = None
     request: int = 0
+
+    def held(self) -> dict[int, dict[str, Any]]:
+        """The live buffers by layer group: what lies before their capacity is gone."""
+        return {group: one | {"start": max(one["start"], one["offset"] - one["capacity"])} for group, one in self.buffers.items()}
+
+    def order(self) -> list[int]:
+        """The nodes that eviction may take, first one first."""
+        known = [self.ranks[node] for node in self.nodes if node in self.ranks and not self.ranks[node].protection]
+        return [one.node for one in sorted((one for one in known if one.first is not None), key=lambda one: (one.first, one.second, one.third, one.node))]
 
     def active(self) -> set[int]:
         path: set[int] = set()
@@ -199,7 +225,11 @@ def replay(events: Sequence[Event], seq: int) -> World:
         world.request = event.request
         _do_to_nodes(world.nodes, event)
         _do_to_snapshots(world.snapshots, event)
-        if isinstance(event, FrontierMoved):
+        _do_to_buffers(world.buffers, event)
+        if isinstance(event, NodeRanked):
+            world.ranks[event.node] = event
+            world.used_at.setdefault(event.used, event.seq)
+        elif isinstance(event, FrontierMoved):
             world.frontier = event.node
         elif isinstance(event, BytesRead) and event.source != "twin":
             world.reading = event
@@ -230,3 +260,12 @@ def _do_to_snapshots(snapshots: dict[int, dict[str, Any]], event: Event) -> None
         snapshots[event.snapshot] |= {"state": "owned", "counted": event.counted, "retained": event.retained, "call_site": event.call_site}
     elif isinstance(event, SnapshotClosed):
         del snapshots[event.snapshot]
+
+
+def _do_to_buffers(buffers: dict[int, dict[str, Any]], event: Event) -> None:
+    if isinstance(event, BufferChanged):
+        buffers[event.group] = {name: getattr(event, name) for name in ("layer", "offset", "start", "capacity", "retained")}
+    for one in buffers.values():
+        moved = {Matched: "cached", ChunkRan: "end", TokenOut: "offset"}.get(type(event))
+        if moved and getattr(event, moved) is not None and one["layer"] != "draft_kv":
+            one["offset"] = getattr(event, moved)

@@ -53,11 +53,15 @@ def _check(moment: Moment, world: World) -> None:
             states[key] = states.get(key, 0) + 1
     active = world.active()
     expected = {
-        name: node | {"active": name in active, "counted": counted[name]} | {state: states.get((name, state), 0) for state in ("lazy", "owned", "view")}
+        name: node
+        | {"active": name in active, "counted": counted[name]}
+        | {state: states.get((name, state), 0) for state in ("lazy", "owned", "view")}
+        | _rank(world, name)
         for name, node in world.nodes.items()
     }
     assert {row.pop("node"): row for row in moment.nodes.drop("born", "died").to_dicts()} == expected
     assert {row.pop("snapshot"): row for row in moment.spans.drop("born", "died").to_dicts()} == world.snapshots
+    assert {row.pop("group"): row for row in moment.buffers.to_dicts()} == world.held()
     assert moment.frontier == world.frontier
     assert moment.request == world.request
     reading = world.reading
@@ -65,6 +69,15 @@ def _check(moment: Moment, world: World) -> None:
     assert moment.bytes == ({} if reading is None else {"seq": reading.seq} | {name: getattr(reading, name) for name in names})
     if reading is not None:
         assert set(names) == set(BytesRead.__slots__)
+
+
+def _rank(world: World, node: int) -> dict[str, Any]:
+    order = world.order()
+    ranked, rank = world.ranks.get(node), order.index(node) + 1 if node in order else None
+    if ranked is None:
+        return dict.fromkeys(("protection", "used", "uses", "used_at", "rank"))
+    used_at = world.used_at[ranked.used] if ranked.used else None
+    return {"protection": ranked.protection, "used": ranked.used, "uses": ranked.uses, "used_at": used_at, "rank": rank}
 
 
 def _check_versions(table: pl.DataFrame, key: str) -> None:
