@@ -265,7 +265,9 @@ def _do_to_snapshots(snapshots: dict[int, dict[str, Any]], event: Event) -> None
 def _do_to_buffers(buffers: dict[int, dict[str, Any]], event: Event) -> None:
     if isinstance(event, BufferChanged):
         buffers[event.group] = {name: getattr(event, name) for name in ("layer", "offset", "start", "capacity", "retained")}
+    offset = event.cached if isinstance(event, Matched) else event.end if isinstance(event, ChunkRan) else None
+    if isinstance(event, TokenOut):
+        offset = event.offset
     for one in buffers.values():
-        moved = {Matched: "cached", ChunkRan: "end", TokenOut: "offset"}.get(type(event))
-        if moved and getattr(event, moved) is not None and one["layer"] != "draft_kv":
-            one["offset"] = getattr(event, moved)
+        if offset is not None and one["layer"] != "draft_kv":
+            one["offset"] = offset
