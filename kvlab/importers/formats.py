@@ -5,10 +5,11 @@ A format has a `name`, what it is `about`, and lines, columns and answers:
 - `[[line]]`: `has`, a literal that every such line holds; `pattern`, which matches the whole line, with its fields as named groups; `opens`: begins a block of
   this format; `inside`: only within one; `closes`: ends it; `repeat`: the pattern matches several times in a line.
 - `[[columns]]`, rows under a heading: `heading`, a pattern of the line of headings; `fields`, by heading; `split`: `gaps` (two spaces or a tab) or `words`.
+- `[[record]]`, records `msg=… name=value` of a log that is read many at once: `begins`, how the message may begin as printed; `pattern`, searched from there.
 - `[[answer]]`, JSON: `has`, keys of the outer object; `each`, the path to a list of objects if the fields are in one; `fields`, by path.
-- All three: `request`: `before`, `begins`, `within` or `ends`, what it is to a request; `event`: what it becomes too, one of `EVENTS`; `set`: fields
-  with a constant value, or made of others (`{label} was killed`); `unit`: by field, of figures that are printed without one; `sample` and `gives`: a text
-  of it, and what its fields must be.
+- All: `request`: `before`, `begins`, `within` or `ends`, what it is to a request; `event`: what it becomes too, one of `EVENTS` (of a record, what its reader
+  calls it); `set`: fields with a constant value, or made of others (`{label} was killed`); `unit`: by field, of figures that are printed without one;
+  `sample` and `gives`: a text of it, and what its fields must be.
 - `names`: fields by the words that a tool prints, where a pattern has the groups `name` and `value`; `binary`: KB, MB and GB are powers of 1024.
 
 A field is a request's (`REQUEST_FIELDS`), part of an event (`OTHER_FIELDS`), or a gauge of `gauges.toml`, which says its meaning.
@@ -83,6 +84,14 @@ class Line(Spec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Record(Spec):
+    """Records of one kind; the attributes are those of `[[record]]`. Without a pattern what reads them is given the whole text."""
+
+    begins: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Columns(Spec):
     """Rows under a heading; the attributes are those of `[[columns]]`."""
 
@@ -107,6 +116,7 @@ class Format:
     name: str
     about: str
     lines: tuple[Line, ...] = ()
+    records: tuple[Record, ...] = ()
     columns: tuple[Columns, ...] = ()
     answers: tuple[Answer, ...] = ()
 
@@ -131,11 +141,12 @@ def read_format(table: Mapping[str, Any]) -> Format:
     """
     name = str(table["name"])
     common: dict[str, Any] = {"format": name, "binary": bool(table.get("binary")), "names": cast("dict[str, str]", table.get("names", {}))}
-    lines, columns, answers = (cast("list[dict[str, Any]]", table.get(part, [])) for part in ("line", "columns", "answer"))
+    lines, records, columns, answers = (cast("list[dict[str, Any]]", table.get(part, [])) for part in ("line", "record", "columns", "answer"))
     return Format(
         name,
         str(table["about"]),
         tuple(_line(one, common) for one in lines),
+        tuple(Record(**_shared(one, common), begins=tuple(one["begins"]), pattern=re.compile(one.get("pattern", "(?P<text>.*)"))) for one in records),
         tuple(_columns(one, common) for one in columns),
         tuple(_answer(one, common) for one in answers),
     )

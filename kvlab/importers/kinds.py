@@ -12,13 +12,13 @@ from kvlab.errors import UnreadableInput
 from kvlab.importers.account import Account
 from kvlab.importers.formats import formats
 from kvlab.importers.lines import MOST_LINES
+from kvlab.importers.ollama_log import FORMAT as OLLAMA
 from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.paste import API_PS, TABLE, Paste
 from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import Clock
 from kvlab.importers.summary import Summary
 
-OLLAMA = "ollama-log"
 SAMPLES = "samples"
 
 _LOG = re.compile(
@@ -62,7 +62,6 @@ class Importer(Protocol):
 
 
 KINDS: dict[str, str] = {
-    OLLAMA: "Ollama's server.log at any level, whole or as pasted",
     API_PS: "answers of GET /api/ps as JSON",
     **{one.name: one.about for one in formats().values()},
     TABLE: "a table of figures: markdown, CSV, or columns",

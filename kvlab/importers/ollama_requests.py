@@ -57,15 +57,6 @@ class Requests:
         self.several = False
 
     @property
-    def idle(self) -> bool:
-        """No request runs, and nothing waits for one."""
-        return not self._now.open and not self._waiting
-
-    def skipped(self) -> None:
-        """Whole requests were read besides."""
-        self._now = _Running()
-
-    @property
     def matched(self) -> int | None:
         """How far the running request matched; None when not known."""
         return self._now.matched

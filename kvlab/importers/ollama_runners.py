@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kvlab.importers.dump_lines import DumpReader, Row
-from kvlab.importers.dump_nodes import Names
 from kvlab.importers.ollama_requests import Requests
 from kvlab.importers.rows import Rows
-from kvlab.importers.trie_seen import TrieSeen
+from kvlab.importers.trie_dumps import DumpReader, Row
+from kvlab.importers.trie_seen import Names, TrieSeen
 
 MIXED = "several runners were alive at once; records do not name theirs, so requests and tries are told apart by their figures only"
 

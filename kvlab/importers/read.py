@@ -126,6 +126,8 @@ def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequen
     except KvlabError as error:
         raise _named(error, file.name) from None
     rows.request = 0
+    if importer.clock.back:
+        rows.add("warned", f"the clock goes back by {importer.clock.back:,.0f} s: seconds that span this step mean nothing")
     for line_kind in summary.kinds.values():
         rows.add("lines_counted", line_kind.name, line_kind.understood, line_kind.count, line_kind.line)
     rows.flush()

@@ -5,13 +5,10 @@ Invariants: `seq` counts from 0 without a gap; a value that is not known is None
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, Protocol
 
 import polars as pl
-from numpy.typing import NDArray
 
 from kvlab.events import BytesRead, Event
 from kvlab.recording import SCHEMA
@@ -58,10 +55,6 @@ _KINDS = {"bytes_told": "bytes_read"}
 """What a kind of row is called as an event, where that differs: a reading that is told whole, and by whom."""
 
 
-Column = NDArray[Any] | list[Any]
-"""Values of many rows."""
-
-
 class Tables(Protocol):
     """What takes tables of events: a Recorder."""
 
@@ -81,14 +74,12 @@ class Rows:
         seq: The next row's place.
     """
 
-    __slots__ = ("_most", "_recorder", "_source", "_tables", "_waiting", "highest", "request", "requests", "seq", "t")
+    __slots__ = ("_recorder", "_source", "_waiting", "highest", "request", "requests", "seq", "t")
 
     def __init__(self, recorder: Tables, source: str) -> None:
         self._recorder = recorder
         self._source = source
-        self._most = MOST
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
-        self._tables: list[pl.DataFrame] = []
         self.t = 0.0
         self.request = 0
         self.requests = 0
@@ -104,7 +95,7 @@ class Rows:
         if rows is None:
             rows = self._waiting[kind] = []
         rows.append((seq, self.t, self.request, *values))
-        if not self.seq % self._most:
+        if not self.seq % MOST:
             self.flush()
 
     def add_to(self, request: int, kind: str, values: tuple[Any, ...]) -> None:
@@ -115,29 +106,7 @@ class Rows:
         if rows is None:
             rows = self._waiting[kind] = []
         rows.append((seq, self.t, request, *values))
-        if not self.seq % self._most:
-            self.flush()
-
-    def extend(self, kind: str, seq: Column, t: Column, request: Column, *columns: Column | None) -> None:
-        """Add many rows of `kind` at the places `seq`, which `skipped` has set apart, with columns of its `FIELDS`. What is None or NaN is not known."""
-        named = zip(("seq", "t", "request", *FIELDS[kind]), (seq, t, request, *columns), strict=True)
-        told = [pl.Series(name, column, dtype=SCHEMA[name], nan_to_null=True) for name, column in named if column is not None]
-        self._tables.append(pl.DataFrame([*told, pl.Series("kind", [kind]).new_from_index(0, len(seq))]))
-
-    def skipped(self, events: int, requests: int, t: float) -> None:
-        """So many rows of so many whole requests will be added with `extend`, the last of them at `t`."""
-        self.seq += events
-        self.requests += requests
-        self.highest += requests
-        self.request, self.t = 0, t
-
-    @contextmanager
-    def held(self) -> Generator[None]:
-        """Nothing is written in here, because rows that are set apart are still to come."""
-        before, self._most = self.seq // MOST, 1 << 62
-        yield
-        self._most = MOST
-        if self.seq // MOST > before:
+        if not self.seq % MOST:
             self.flush()
 
     def began(self, label: str | None, tokens: int | None) -> int:
@@ -153,8 +122,8 @@ class Rows:
         Raises:
             UnreadableInput: the part cannot be written.
         """
-        tables = [*self._tables, *(_table(kind, rows) for kind, rows in self._waiting.items())]
-        self._waiting, self._tables = {}, []
+        tables = [_table(kind, rows) for kind, rows in self._waiting.items()]
+        self._waiting = {}
         if tables:
             whole = pl.concat(tables, how="diagonal").sort("seq")
             source = pl.lit(self._source).alias("source")

@@ -6,21 +6,12 @@ Invariant: a moment that cannot be read leaves the clock where it was; time zone
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-
-import numpy as np
-from numpy.typing import NDArray
+from datetime import UTC, datetime
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?")
 
-_BEGIN = len(b"time=")
-_FORM = np.frombuffer(b"time=0000-00-00T00:00:00.000", np.uint8)
-_DIGITS, _SIGNS = np.flatnonzero(ord("0") == _FORM), np.flatnonzero(ord("0") != _FORM)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
-_LEAST = -62_135_596_800
-"""The first second that a datetime holds."""
+BACK = 1.0
+"""Seconds by which lines of one log may be out of order: their writers run side by side."""
 
 
 class Clock:
@@ -29,55 +20,25 @@ class Clock:
     Attributes:
         first: The first moment, as it was found; "" before it.
         seconds: Seconds since then of the last moment that was read.
+        back: By how many seconds a moment of a log was before an earlier line's, at most; 0 for steps of up to `BACK` seconds.
     """
 
-    __slots__ = ("_base", "_second", "_since_ms", "_zone", "first", "seconds")
+    __slots__ = ("_base", "_latest", "_second", "_since_ms", "_zone", "back", "first", "seconds")
 
     def __init__(self) -> None:
         self._base: datetime | None = None
-        self._second = self._zone = b""
+        self._second = self._zone = ""
         self._since_ms = 0
         self.first = ""
-        self.seconds = 0.0
+        self.seconds = self.back = self._latest = 0.0
 
-    def read_bytes(self, stamp: bytes) -> float:
-        """Do the same for a moment as a log writes it, with milliseconds and a zone: most lines stand in the same second as the last one."""
+    def read(self, stamp: str, *, in_order: bool = True) -> float:
+        """Move to the moment `stamp` (ISO 8601) and return the seconds since the first one; moments `in_order` never go back unless the clock was set."""
         part = stamp[20:23]
-        if stamp[:19] == self._second and stamp[23:] == self._zone and stamp[19:20] == b"." and part.isdigit():
+        # most lines of a log are of the same second as the last one
+        if stamp[:19] == self._second and stamp[23:] == self._zone and stamp[19:20] == "." and part.isdigit():
             self.seconds = (self._since_ms + int(part)) / 1000
             return self.seconds
-        before = self.seconds
-        seconds = self.read(stamp.decode("ascii", "replace"))
-        whole = round(seconds * 1000)
-        if stamp[19:20] == b"." and part.isdigit() and len(part) == 3 and whole / 1000 == seconds != before:
-            self._second, self._zone, self._since_ms = stamp[:19], stamp[23:], whole - int(part)
-        return seconds
-
-    def read_many(self, heads: Sequence[bytes]) -> NDArray[np.float64] | None:
-        """Return the seconds of many moments, all as `time=2026-08-21T10:00:00.005Z ` with one and the same zone; None when one is of another form.
-
-        The clock stays where it is.
-        """
-        text, width = b"".join(heads), len(heads[0])
-        if self._base is None or width < len(_FORM) + 2 or len(text) != width * len(heads):
-            return None
-        letters = np.frombuffer(text, np.uint8).reshape(len(heads), width)
-        rest, digits = letters[:, len(_FORM) :], letters[:, _DIGITS]
-        if not ((letters[:, _SIGNS] == _FORM[_SIGNS]).all() and (rest == rest[0]).all() and ((digits >= ord("0")) & (digits <= ord("9"))).all()):
-            return None
-        try:
-            zone = datetime.fromisoformat(heads[0][_BEGIN:-1].decode("ascii")).utcoffset()
-            moments = np.ascontiguousarray(letters[:, _BEGIN : _BEGIN + 19]).view("S19").ravel().astype("datetime64[s]").astype(np.int64)
-        except (ValueError, OverflowError):
-            return None
-        base = (self._base - _EPOCH) / _MS
-        if heads[0][-1:] != b" " or zone is None or zone % _MS or not base.is_integer() or moments.min() < _LEAST:
-            return None
-        parts = digits[:, -3:].astype(np.int64) - ord("0")
-        return (moments * 1000 + parts @ np.array([100, 10, 1]) - zone // _MS - int(base)) / 1000
-
-    def read(self, stamp: str) -> float:
-        """Move to the moment `stamp` (ISO 8601) and return the seconds since the first one."""
         try:
             moment = datetime.fromisoformat(stamp)
             at = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
@@ -85,7 +46,14 @@ class Clock:
                 self._base, self.first = at, stamp
             self.seconds = (at - self._base).total_seconds()
         except (ValueError, OverflowError):
-            self._second = b""
+            return self.seconds
+        if in_order:
+            behind = self._latest - self.seconds
+            self.back = max(self.back, behind) if behind > BACK else self.back
+            self._latest = max(self._latest, self.seconds)
+        whole = round(self.seconds * 1000)
+        is_whole = stamp[19:20] == "." and len(part) == 3 and part.isdigit() and whole / 1000 == self.seconds
+        self._second, self._zone, self._since_ms = (stamp[:19], stamp[23:], whole - int(part)) if is_whole else ("", "", 0)
         return self.seconds
 
 

@@ -160,7 +160,7 @@ class Table:
         for role in (titles.TIME, titles.LABEL):
             text = by_role.get(role, (None, ""))[1]
             if at := find_moment(text):
-                self._rows.t = self._clock.read(at)
+                self._rows.t = self._clock.read(at, in_order=False)
                 return at
             if (after := seconds_after(text)) is not None:
                 self._rows.t = after

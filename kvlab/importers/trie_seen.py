@@ -11,16 +11,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvlab.importers.dump_change import change
-from kvlab.importers.dump_lines import DumpReader, Row
-from kvlab.importers.dump_nodes import Dumped, Names, leads_to, pair, planted, walk
 from kvlab.importers.rows import Rows
+from kvlab.importers.trie_dumps import Dumped, DumpReader, Row, change, leads_to, pair, planted, walk
 
 MOST_COMPARED = 2_500
 """Pairs of unlike children of one node that are compared; beyond that all of them died or were born."""
 
 ALL_LAYERS = "all"
 """What the layer of an imported snapshot is called: a dump tells the sum over a node's layers."""
+
+
+class Names:
+    """Numbers of nodes and snapshots that no trie of one import shares."""
+
+    __slots__ = ("_node", "_snapshot")
+
+    def __init__(self) -> None:
+        self._node = -1
+        self._snapshot = 0
+
+    def next_node(self) -> int:
+        """Return a node's number that was not used before."""
+        self._node += 1
+        return self._node
+
+    def next_snapshot(self) -> int:
+        """Return a snapshot's number that was not used before."""
+        self._snapshot += 1
+        return self._snapshot
 
 
 class TrieSeen:

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, cast
 
 from kvlab.importers.journal import LOOKED_AT, without_prefixes
-from kvlab.importers.ollama_names import printed
 
 Strip = Callable[[Sequence[bytes]], list[bytes]]
 
@@ -104,3 +103,9 @@ def _words(value: Any) -> str:
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1]
     return printed(text)
+
+
+def printed(text: str) -> str:
+    """Return a value as a record of a log prints it: in quotes unless it is one plain word."""
+    plain = text != "" and all(letter.isprintable() and letter not in ' ="' for letter in text)
+    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

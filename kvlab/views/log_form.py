@@ -13,11 +13,13 @@ from kvlab.diagnose import Findings, diagnose
 from kvlab.diagnose.checklist import checklist
 from kvlab.errors import KvlabError, UnreadableInput
 from kvlab.importers import import_file
+from kvlab.importers.account import Account
 from kvlab.lab.shapes import shipped_names
 from kvlab.recording import Recording, load
 from kvlab.recording.facts import OWN
 from kvlab.temporary import TemporaryFolder
 from kvlab.views import report_parts
+from kvlab.views.account_part import account_part
 from kvlab.views.checklist_part import checklist_part
 from kvlab.views.shape_card_form import error_html
 
@@ -46,13 +48,14 @@ class LogForm:
         self.widget = ipywidgets.VBox([ipywidgets.HBox([self.file, self.shape]), self.told])
         self.recording: Recording | None = None
         self.findings: Findings | None = None
+        self._account = Account()
         self.file.observe(self._dropped, "value")
         self.shape.observe(self._named, "value")
 
     def _dropped(self, change: Mapping[str, Any]) -> None:
         for one in change["new"]:
             try:
-                self.recording = _read(str(one["name"]), bytes(one["content"]))
+                self.recording, self._account = _read(str(one["name"]), bytes(one["content"]))
             except KvlabError as error:
                 self.recording = self.findings = None
                 self.told.value = error_html(error)
@@ -72,7 +75,8 @@ class LogForm:
             self.told.value = error_html(error)
             return
         own = self.recording.manifest.source in OWN
-        self.told.value = report_parts.findings_part(self.findings) + ("" if own else checklist_part(checklist(self.recording, self.findings)))
+        checked = "" if own else checklist_part(checklist(self.recording, self.findings))
+        self.told.value = report_parts.findings_part(self.findings) + checked + account_part(self._account)
 
 
 def log_form() -> LogForm:
@@ -80,7 +84,7 @@ def log_form() -> LogForm:
     return LogForm()
 
 
-def _read(name: str, content: bytes) -> Recording:
+def _read(name: str, content: bytes) -> tuple[Recording, Account]:
     if len(content) > MOST_BYTES:
         raise UnreadableInput(
             what=f"{name} has {len(content):,} bytes",
@@ -92,4 +96,7 @@ def _read(name: str, content: bytes) -> Recording:
     with TemporaryFolder() as folder:
         path = folder / plain
         path.write_bytes(content)
-        return load(path) if plain.endswith(".zip") else import_file(path).recording
+        if plain.endswith(".zip"):
+            return load(path), Account()
+        imported = import_file(path)
+        return imported.recording, imported.account

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from kvlab.events import Event, Observed
-from kvlab.importers.formats import Answer, Columns, Format, Line, Spec, formats, read_format
+from kvlab.importers.formats import Answer, Columns, Format, Line, Record, Spec, formats, read_format
 from kvlab.importers.kept_events import KeptTables
+from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.paste import Paste
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import Summary
@@ -64,6 +65,27 @@ def test_a_sample_gives_its_fields(one: Format, spec: Spec) -> None:
     assert spec.format in paste.read
     values = _values(paste, events)
     assert {name: pytest.approx(values.get(name)) if isinstance(values.get(name), float) else values.get(name) for name in spec.gives} == dict(spec.gives)
+
+
+RECORDS = [spec for one in formats().values() for spec in one.records]
+
+
+@pytest.mark.parametrize("spec", [spec for spec in RECORDS if spec.sample], ids=lambda spec: spec.begins[0])
+def test_a_record_gives_its_fields(spec: Record) -> None:
+    text = spec.sample.rpartition("msg=")[2]
+    assert text.startswith(spec.begins)
+    found = spec.pattern.search(text)
+    assert found is not None
+    assert {name: type(value)(found[name]) for name, value in spec.gives.items()} == dict(spec.gives)
+
+
+@pytest.mark.parametrize("spec", [spec for spec in RECORDS if spec.sample], ids=lambda spec: spec.begins[0])
+def test_a_record_is_read(spec: Record) -> None:
+    kept, summary = KeptTables(), Summary()
+    log = OllamaLog(Rows(kept, "ollama-log"), summary)
+    log.lines([spec.sample.encode()])
+    log.finish()
+    assert summary.total("read") == 1
 
 
 @pytest.mark.parametrize(("one", "spec"), SPECS, ids=[f"{spec.format}: {spec.name}" for _, spec in SPECS])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kvlab.cache.paging import FREE_ALL
-from kvlab.importers.ollama_names import printed
+from kvlab.importers.wrappings import printed
 from kvlab.output_file import FileKind
 from kvlab.recording import Recording
 from kvlab.recording.readings import PREDICTED

@@ -1,7 +1,7 @@
-"""What stands between the records of a server's log: samples that a script wrote into the same file, and the lines of other engines that the server runs.
+"""Samples between the records of a server's log, which a script wrote into the same file, and lines of other engines that the server runs.
 
-Samples are on the log's own time axis. One that stands after a request and before the next belongs to that request, unless the runner began anew in
-between or nothing was listed any more: then it belongs to none.
+Samples are on the log's own time axis. One after a request and before the next belongs to that request, unless the runner began anew in between or nothing was
+listed any more: then it belongs to none.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from kvlab.importers.stamps import Clock
 from kvlab.importers.summary import Summary
 
 LONGEST = 1 << 14
-"""Bytes of a line that are looked at."""
+"""Letters of a line that are looked at."""
 
 _NOT_HERE = ("activity-monitor", "crash", "http")
 """Formats that a wrapped record may look like, or that the log's own reader knows better."""
 
 
-class Beside:
-    """Reads samples that stand in a log.
+class Samples:
+    """Reads samples in a log.
 
     Attributes:
         waits: A listing may go on in the next line.
@@ -49,14 +49,14 @@ class Beside:
         """What became of the figures of samples."""
         return self._paste.account
 
-    def begins(self, line: bytes) -> bool:
-        """Return whether a line begins a sample, whatever stands before it."""
-        return line.startswith((b"NAME ", b"NAME\t", b"=====")) or (line.startswith(b"{") and b'"models"' in line[:LONGEST])
+    def begins(self, line: str) -> bool:
+        """Return whether a line begins a sample, whatever came before it."""
+        return line.startswith(("NAME ", "NAME\t", "=====")) or (line.startswith("{") and '"models"' in line[:LONGEST])
 
-    def take(self, line: bytes) -> bool:
+    def take(self, line: str) -> bool:
         """Read a line; return whether it is of a sample."""
-        is_answer = line.startswith(b"{") and b'"models"' in line
-        text = (line if is_answer else line[:LONGEST]).decode("utf-8", "replace").rstrip()
+        is_answer = line.startswith("{") and '"models"' in line
+        text = (line if is_answer else line[:LONGEST]).rstrip()
         with self._of_last_request():
             if SEPARATOR.fullmatch(text):
                 self._paste.line(text)
