@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvlab.importers.blocks import Output
 from kvlab.importers.figures import Figure, read_figure
 from kvlab.importers.formats import SECONDS, Format, Line, Spec
 from kvlab.importers.gauges import GAUGES, OF_BYTES, OF_WORDS
 from kvlab.importers.listing import Listing
+from kvlab.importers.rows import Output
 from kvlab.importers.stamps import Clock, read_moment, zoned
 from kvlab.importers.summary import KNOWN, READ
 from kvlab.units import LARGEST

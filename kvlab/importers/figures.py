@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kvlab.units import FACTORS, LARGEST
 
@@ -90,6 +91,13 @@ def made(number: str, unit: str) -> Figure | None:
     return Figure(count, None, unit, max(1, round(factor / 10**decimals)))
 
 
+@lru_cache(maxsize=4096)
+def size(text: str) -> int | None:
+    """Return the bytes that `16.96 GiB` names; None when it names none."""
+    figure = read_figure(text)
+    return figure.observed if figure is not None else None
+
+
 def without_remark(text: str) -> str:
     """Return a figure's text without what somebody wrote behind it: `249 s (+37%)`, `60.58 GiB <- swap`."""
     return _REMARK.sub("", undressed(text))
@@ -100,6 +108,7 @@ def undressed(text: str) -> str:
     return _DRESS.sub("", text.strip())
 
 
+@lru_cache(maxsize=4096)
 def read_duration(text: str) -> float | None:
     """Return the seconds of a Go duration such as `2m1.63s`, `50.417µs` or `3m47s`; None when it is none."""
     found = _DURATION.fullmatch(text)

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-import polars as pl
-
 from kvlab.errors import UnreadableInput
 from kvlab.importers.account import Account
 from kvlab.importers.formats import formats
@@ -52,7 +50,7 @@ class Importer(Protocol):
         """What became of its figures."""
         ...
 
-    def lines(self, lines: Sequence[bytes]) -> None:
+    def lines(self, lines: Sequence[str]) -> None:
         """Read the next lines."""
         ...
 
@@ -75,17 +73,12 @@ def importer_of(kind: str, rows: Rows, summary: Summary) -> Importer:
     return OllamaLog(rows, summary) if kind == OLLAMA else Paste(rows, summary, None if kind == SAMPLES else kind)
 
 
-class _Nowhere:
-    def write_table(self, table: pl.DataFrame) -> None:
-        """Keep nothing."""
-
-
-def recognise(head: bytes) -> str | None:
+def recognise(head: str) -> str | None:
     """Return the kind of a file that begins with `head`; None when nothing in it is known. Of several kinds, or with text of no kind, it is `samples`."""
-    lines = head.split(b"\n")[:MOST_LINES]
-    if any(_LOG.search(line[:2_000].decode("utf-8", "replace")) for line in lines):
+    lines = head.split("\n")[:MOST_LINES]
+    if any(_LOG.search(line[:2_000]) for line in lines):
         return OLLAMA
-    paste = Paste(Rows(_Nowhere(), ""), Summary())
+    paste = Paste(Rows(None, ""), Summary())
     try:
         paste.lines(lines)
         paste.finish()

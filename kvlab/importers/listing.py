@@ -5,8 +5,8 @@ A model that is named again under one heading begins a new listing: somebody pas
 
 from __future__ import annotations
 
-from kvlab.importers.blocks import Output
 from kvlab.importers.figures import read_figure
+from kvlab.importers.rows import Output
 
 
 class Listing:

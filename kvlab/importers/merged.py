@@ -17,12 +17,11 @@ import polars as pl
 
 from kvlab.errors import BadValue
 from kvlab.importers.inputs import Input
-from kvlab.importers.kept_events import KeptTables
 from kvlab.importers.kinds import Importer
 from kvlab.importers.lines import head_of
 from kvlab.importers.ollama_runners import ANEW
 from kvlab.importers.read import UNKNOWN, Imported, Kept, import_file, kind_of, policy_of, read_into
-from kvlab.importers.rows import Rows
+from kvlab.importers.rows import KeptTables, Rows
 from kvlab.importers.stamps import find_moment, seconds_between, zoned
 from kvlab.importers.summary import Summary
 from kvlab.recording import Manifest, Recorder
@@ -94,7 +93,7 @@ def _part(files: Sequence[Input], kind: str) -> _Part:
 
 
 def _first_moment(file: Input) -> float:
-    return _since_1970(find_moment(head_of(file).decode("utf-8", "replace")))
+    return _since_1970(find_moment(head_of(file)))
 
 
 def _since_1970(moment: str) -> float:

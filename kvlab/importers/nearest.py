@@ -15,9 +15,9 @@ LEAST = 0.5
 _DIGITS = re.compile(r"\d+")
 
 
-def nearest_line(head: bytes) -> str:
+def nearest_line(head: str) -> str:
     """Return a sentence on the line that is most like a sample of a format; "" when none is like any."""
-    lines = [line.strip()[:LONGEST] for line in head.decode("utf-8", "replace").splitlines()[:MOST_LINES] if re.search(r"\d", line)]
+    lines = [line.strip()[:LONGEST] for line in head.splitlines()[:MOST_LINES] if re.search(r"\d", line)]
     specs = [spec for one in formats().values() for spec in (*one.lines, *one.columns)]
     samples = [(_bare(text), spec.format, text) for spec in specs for text in spec.sample.strip().splitlines()[-1:]]
     best = (LEAST, "", "", "")

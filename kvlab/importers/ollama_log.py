@@ -6,7 +6,7 @@ and `ollama_records` says what they mean. What is no whole record goes to `ollam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from kvlab.importers.account import Account
@@ -28,24 +28,22 @@ MOST_ACCOUNTED = 1_000
 UNFIT = "nodes of a trie dump that do not fit"
 
 _MARK = " msg="
-_COUNTS = frozenset({"tokens", "matched", "cached", "left", "done", "offset", "start", "end", "nodes", "port", "pid", "status"})
-"""Fields that are whole numbers."""
 
 
 class _Entry:
     """Records whose message begins in one way: what they are, what reads them (None: nothing does), and how many there were."""
 
-    __slots__ = ("begin", "count", "counts", "event", "name", "pattern", "read", "search")
+    __slots__ = ("begin", "count", "event", "is_read", "name", "pattern", "read", "search")
 
     def __init__(self, begin: str, spec: Record, records: Records) -> None:
         self.begin = begin
         self.event = spec.event
         self.name = "cache trie (nodes)" if spec.event == "node" else begin.strip('": =')
-        reads = getattr(records, spec.event, None)
-        self.read: Callable[..., bool] | None = partial(reads, **spec.set) if reads and spec.set else reads
+        read = records.reader(spec.event)
+        self.read = partial(read, **spec.set) if read is not None and spec.set else read
         self.pattern = NODE if spec.event == "node" else spec.pattern
         self.search = spec.pattern.search
-        self.counts = set(spec.pattern.groupindex) <= _COUNTS
+        self.is_read = read is not None or spec.event == "node"
         self.count = 0
 
 
@@ -89,36 +87,35 @@ class OllamaLog:
                 self._account(number, text, account)
         return account
 
-    def lines(self, lines: Sequence[bytes]) -> None:
+    def lines(self, lines: Sequence[str]) -> None:
         """Read the next lines of the file."""
-        texts = b"\n".join(lines).decode("utf-8", "replace").split("\n") if lines else []
-        self._first += texts[: MOST_ACCOUNTED - len(self._first)]
+        self._first += lines[: MOST_ACCOUNTED - len(self._first)]
         summary, partial, entries, nodes, length = self._summary, self._partial, self._entries, self._records.nodes, len(_MARK)
-        first, done, gin = summary.line, 0, self._entry(GIN, 0)
-        for place, line in enumerate(texts):
+        first, done, gin = summary.line + 1, 0, self._entry(GIN, 0)
+        for place, line in enumerate(lines):
             if place < done:
                 continue
             at = line.find(_MARK) + length
             if partial.waits or at < length:
-                summary.line = first + place + 1
+                summary.line = first + place
                 if partial.waits or not (line.startswith(GIN) and self._record(gin, line, 0)):
                     self._line(line)
                 continue
-            for entry in entries.get(line[at : at + KEY], ()):
-                if line.startswith(entry.begin, at):
+            entry = None
+            for one in entries.get(line[at : at + KEY], ()):
+                if line.startswith(one.begin, at):
+                    entry = one
                     break
-            else:
-                entry = None
             if entry is not None and entry.event == "silent":
                 entry.count += 1
-            elif entry is not None and entry.event == "node" and (taken := nodes(texts, place, at)):
+            elif entry is not None and entry.event == "node" and (taken := nodes(lines, place, at)):
                 entry.count += taken
                 done = place + taken
             else:
-                summary.line = first + place + 1
+                summary.line = first + place
                 if not self._record(entry, line, at):
                     partial.begin(line)
-        summary.line = first + len(texts)
+        summary.line = first + len(lines) - 1
 
     def finish(self) -> None:
         """The file ends: close what is open and hand over the counts."""
@@ -126,8 +123,7 @@ class OllamaLog:
         self._records.end_dump()
         self._records.requests.ended()
         for entry in (one for entries in self._entries.values() for one in entries):
-            known = entry.event in ("known", "silent")
-            self._summary.count(entry.name, KNOWN if known else READ, times=entry.count)
+            self._summary.count(entry.name, READ if entry.is_read else KNOWN, times=entry.count)
 
     def record(self, text: str) -> bool | None:
         """Read a record that was put together; None when it is not one, False when it lacks attributes."""
@@ -156,20 +152,17 @@ class OllamaLog:
             records.end_dump()
         if (begin := 5 if line.startswith("time=") else line.find("time=", 0, at) + 5) >= 5:
             records.rows.t = records.clock.read(line[begin : line.find(" ", begin, begin + 48)])
-        if entry is None or entry.read is None:
-            name = records.other(line, at)
-            if entry is None:
-                self._summary.count(f"record: {name[:60]}", NOT, line)
-            else:
-                entry.count += 1
+        if entry is None:
+            self._summary.count(f"record: {records.other(line, at)[:60]}", NOT, line)
             return True
-        found = entry.search(line, at)
-        if found is None:
+        if entry.read is None:
+            records.other(line, at)
+        elif (found := entry.search(line, at)) is None:
             return False
-        if entry.read(*(map(int, found.groups()) if entry.counts else [_value(*one) for one in found.groupdict().items()])):
-            entry.count += 1
-        else:
+        elif entry.read(*found.groups()) is False:
             self._summary.count(f"{entry.name} whose figures contradict each other", NOT, line)
+            return True
+        entry.count += 1
         return True
 
     def _node(self, entry: _Entry, line: str, at: int) -> bool:
@@ -195,18 +188,14 @@ class OllamaLog:
         record, shift = bare_record(text)
         at = _begin_of(record)
         entry = self._entry(record, at) if at >= 0 else None
-        is_read = entry is not None and entry.event not in ("known", "silent")
-        if entry is not None and is_read and (match := entry.pattern.search(record, at)) is not None:
+        if entry is not None and entry.is_read and (match := entry.pattern.search(record, at)) is not None:
             for name, value in match.groupdict().items():
                 if value is not None and name != "text":
                     account.take(number, match.start(name) + shift, match.end(name) + shift, name)
-        account.line(number, text, NOT if entry is None else READ if is_read else KNOWN)
+        account.line(number, text, NOT if entry is None else READ if entry.is_read else KNOWN)
 
 
 def _begin_of(text: str) -> int:
     """Return where the message of a record begins; -1 when it has none."""
     return 0 if text.startswith(GIN) else at + len(_MARK) - 1 if (at := text.find(_MARK[1:])) >= 0 else -1
 
-
-def _value(name: str, text: str | None) -> int | str | None:
-    return int(text) if text is not None and name in _COUNTS else text

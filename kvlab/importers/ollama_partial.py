@@ -3,19 +3,25 @@
 A record whose attributes or quotes go on in the next lines is put together again until it can be read or something else begins. Whether a space was where a
 line was cut is not known, so all ways of joining are kept in which its message may still become a known one. When none leads anywhere the first line
 is counted as cut short and the others are read again by themselves. A shortened one (`cache hit total=…`) is read as if its message were in quotes.
+
+Samples are on the log's own time axis. One after a request and before the next belongs to that request, unless the runner began anew in between or nothing was
+listed any more: then it belongs to none.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Protocol
 
-from kvlab.importers.journal import is_mark
-from kvlab.importers.ollama_records import Records
-from kvlab.importers.ollama_samples import Samples
+from kvlab.importers.account import Account
+from kvlab.importers.ollama_records import Records, words
+from kvlab.importers.paste import Paste
 from kvlab.importers.rows import Rows
+from kvlab.importers.stamps import SEPARATOR
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
-from kvlab.importers.values import words
+from kvlab.importers.wrappings import is_mark
 
 GIN = "[GIN]"
 """How the server's lines of calls from outside begin."""
@@ -28,6 +34,12 @@ MOST_LETTERS = 1 << 13
 
 MOST_WAYS = 32
 """Ways of joining the lines of one record that are tried."""
+
+LONGEST_SAMPLE = 1 << 14
+"""Letters of a sample's line that are looked at."""
+
+_NOT_HERE = ("activity-monitor", "crash", "http")
+"""Formats that a wrapped record may look like, or that the log's own reader knows better."""
 
 MOST_LOOKED_AT = 2_000
 """Letters by which the kind of a line is recognised that is no record."""
@@ -61,6 +73,68 @@ class Reader(Protocol):
         ...
 
 
+class Samples:
+    """Reads samples in a log, and lines of other engines that the server runs.
+
+    Attributes:
+        waits: A listing may go on in the next line.
+    """
+
+    __slots__ = ("_paste", "_rows", "_runners", "waits")
+
+    def __init__(self, rows: Rows, records: Records, summary: Summary) -> None:
+        self._rows = rows
+        self._runners = records.runners
+        self._paste = Paste(rows, summary, clock=records.clock, without=_NOT_HERE)
+        self.waits = False
+
+    @property
+    def model(self) -> str:
+        """The first model that a sample named; "" when none."""
+        return self._paste.model
+
+    @property
+    def account(self) -> Account:
+        """What became of the figures of samples."""
+        return self._paste.account
+
+    def begins(self, line: str) -> bool:
+        """Return whether a line begins a sample, whatever came before it."""
+        return line.startswith(("NAME ", "NAME\t", "=====")) or (line.startswith("{") and '"models"' in line[:LONGEST_SAMPLE])
+
+    def take(self, line: str) -> bool:
+        """Read a line; return whether it is of a sample."""
+        is_answer = line.startswith("{") and '"models"' in line
+        text = (line if is_answer else line[:LONGEST_SAMPLE]).rstrip()
+        with self._of_last_request():
+            if SEPARATOR.fullmatch(text):
+                self._paste.line(text)
+                return True
+            took = self._paste.answer(text) if is_answer else self._paste.take(text)
+        self.waits = self.waits or (took and not is_answer)
+        return took
+
+    def end(self) -> None:
+        """A record of the log follows, or another sample: write what waits."""
+        if self.waits:
+            self.waits = False
+            with self._of_last_request():
+                self._paste.end_block()
+
+    def finish(self) -> None:
+        """The log ends."""
+        with self._of_last_request():
+            self._paste.finish()
+
+    @contextmanager
+    def _of_last_request(self) -> Generator[None]:
+        rows, running = self._rows, self._rows.request
+        if not running and rows.requests > self._runners.anew:
+            rows.request = rows.requests
+        yield
+        rows.request = running
+
+
 class PartialLines:
     """Reads lines that are no whole record.
 
@@ -75,7 +149,7 @@ class PartialLines:
         self._reader = reader
         self._rows = rows
         self._summary = summary
-        self.samples = Samples(rows, records.clock, records.runners, summary)
+        self.samples = Samples(rows, records, summary)
         self._ways: list[str] = []
         self._pieces: list[str] = []
         self._crashed = False
@@ -159,7 +233,7 @@ class PartialLines:
             self._summary.count("panic", READ)
         elif self._crashed and _TRACE.match(line):
             self._summary.count("trace of a panic", KNOWN)
-        elif is_mark(line.encode()) or _SYSTEMD.match(line):
+        elif is_mark(line) or _SYSTEMD.match(line):
             self._summary.count("line of the journal or of systemd", KNOWN)
         elif _OTHER.match(line):
             self._summary.count("line of another engine", KNOWN)

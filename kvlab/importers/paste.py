@@ -10,22 +10,22 @@ import re
 from collections.abc import Sequence
 
 from kvlab.errors import UnreadableInput
+from kvlab.events import Observed
 from kvlab.importers.account import Account
 from kvlab.importers.answers import Answers
-from kvlab.importers.blocks import SEPARATOR, Output
 from kvlab.importers.columns import Rows as ColumnRows
 from kvlab.importers.columns import heading_of
 from kvlab.importers.engine import Engine
 from kvlab.importers.formats import Format, Line, formats
 from kvlab.importers.json_lines import JsonLines
 from kvlab.importers.pairs import grid_of_pairs
-from kvlab.importers.prefixes import WARNS, Prefix, prefix_of
-from kvlab.importers.rows import Rows
-from kvlab.importers.stamps import Clock, find_moment, read_moment
+from kvlab.importers.rows import KeptTables, Output, Rows
+from kvlab.importers.stamps import SEPARATOR, Clock, find_moment, read_moment
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 from kvlab.importers.table_known import is_ours
 from kvlab.importers.table_shapes import Grid, read_grid
 from kvlab.importers.tables import Table
+from kvlab.importers.wrappings import WARNS, Prefix, prefix_of
 
 TABLE = "table"
 API_PS = "api-ps"
@@ -94,11 +94,11 @@ class Paste:
         """Names of the formats by which something was read."""
         return list(self._read | self._engine.names)
 
-    def lines(self, lines: Sequence[bytes]) -> None:
+    def lines(self, lines: Sequence[str]) -> None:
         """Read the next lines of the file."""
         for line in lines:
             self._summary.line += 1
-            self.line(line.decode("utf-8", "replace").rstrip())
+            self.line(line.rstrip())
 
     def finish(self) -> None:
         """The file ends."""
@@ -292,3 +292,14 @@ class Paste:
     def _count(self, kind: str, became: str, text: str) -> None:
         self._summary.count(kind, became, text)
         self._account.line(self._summary.line, text, became)
+
+
+def observed_in(text: str, kind: str | None = None) -> list[Observed]:
+    """Return the figures that a tool printed; lines that no format, or not this one, knows are passed over."""
+    kept = KeptTables()
+    rows = Rows(kept, "")
+    paste = Paste(rows, Summary(), kind)
+    paste.lines(text.splitlines())
+    paste.finish()
+    rows.flush()
+    return [event for event in kept.events() if isinstance(event, Observed)]

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import polars as pl
-
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.importers.account import Account
 from kvlab.importers.inputs import Input
@@ -31,11 +29,6 @@ class Kept:
     summary: Summary
     recorder: Recorder
     account: Callable[[], Account]
-
-
-class _Nowhere:
-    def write_table(self, table: pl.DataFrame) -> None:
-        """Keep nothing."""
 
 
 class Imported:
@@ -85,7 +78,7 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
     chosen = kind_of(file, kind)
     if out is not None and file.is_small:
         # an earlier recording there is not replaced by one of a file that cannot be read
-        read_into(Rows(_Nowhere(), chosen), Summary(), file, chosen, asked=kind is not None)
+        read_into(Rows(None, chosen), Summary(), file, chosen, asked=kind is not None)
     summary = Summary()
     recorder = Recorder(Manifest.now(model=UNKNOWN, origin={"file": file.name, "kind": chosen}, source=chosen), out=out)
     try:

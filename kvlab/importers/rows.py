@@ -1,16 +1,18 @@
-"""Rows: events of an import that wait to be written, by kind and as plain tuples: an object for each would cost a log of millions five times the time.
+"""Rows: events of an import that wait to be written, by kind and as plain values: an object for each would cost a log of millions five times the time.
 
 Invariants: `seq` counts from 0 without a gap; a value that is not known is None; at most about `MOST` rows wait.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Protocol
 
 import polars as pl
 
-from kvlab.events import BytesRead, Event
+from kvlab.events import EVENTS, BytesRead, Event
 from kvlab.recording import SCHEMA
 
 MOST = 50_000
@@ -51,6 +53,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 """What an importer tells of each kind of event, in this order; the other fields are not known."""
 
+_STAMPS = frozenset({"seq", "t", "request", "source"})
 _KINDS = {"bytes_told": "bytes_read"}
 """What a kind of row is called as an event, where that differs: a reading that is told whole, and by whom."""
 
@@ -61,6 +64,30 @@ class Tables(Protocol):
     def write_table(self, table: pl.DataFrame) -> None:
         """Store many events at once."""
         ...
+
+
+class KeptTables:
+    """Takes the tables that rows make, in the place of a recorder.
+
+    Attributes:
+        tables: Those that were kept and not yielded yet.
+    """
+
+    def __init__(self) -> None:
+        self.tables: list[pl.DataFrame] = []
+
+    def write_table(self, table: pl.DataFrame) -> None:
+        """Keep a table of events."""
+        self.tables.append(table)
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events that were kept since the last call. What a text does not give is None, which is not 0."""
+        tables, self.tables = self.tables, []
+        for table in tables:
+            for row in table.iter_rows(named=True):
+                cls = EVENTS[row["kind"]]
+                values: dict[str, Any] = {item.name: row.get(item.name) for item in fields(cls) if item.name not in _STAMPS}
+                yield cls(request=row["request"], **values)
 
 
 class Rows:
@@ -76,36 +103,27 @@ class Rows:
 
     __slots__ = ("_recorder", "_source", "_waiting", "highest", "request", "requests", "seq", "t")
 
-    def __init__(self, recorder: Tables, source: str) -> None:
+    def __init__(self, recorder: Tables | None, source: str) -> None:
+        """Write into a recorder, or nowhere."""
         self._recorder = recorder
         self._source = source
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {}
+        # of each kind the values of all its rows, one row after another
+        self._waiting: defaultdict[str, list[Any]] = defaultdict(list)
         self.t = 0.0
-        self.request = 0
-        self.requests = 0
-        self.highest = 0
-        self.seq = 0
+        self.request = self.requests = self.highest = self.seq = 0
 
     def add(self, kind: str, *values: Any) -> None:
         """Add a row of `kind` with the values of its `FIELDS`, in the running request."""
         # as in add_to: a call less for every row of a log of millions
-        seq = self.seq
-        self.seq = seq + 1
-        rows = self._waiting.get(kind)
-        if rows is None:
-            rows = self._waiting[kind] = []
-        rows.append((seq, self.t, self.request, *values))
+        self._waiting[kind].extend((self.seq, self.t, self.request, *values))
+        self.seq += 1
         if not self.seq % MOST:
             self.flush()
 
     def add_to(self, request: int, kind: str, values: tuple[Any, ...]) -> None:
         """Add a row to `request`."""
-        seq = self.seq
-        self.seq = seq + 1
-        rows = self._waiting.get(kind)
-        if rows is None:
-            rows = self._waiting[kind] = []
-        rows.append((seq, self.t, request, *values))
+        self._waiting[kind].extend((self.seq, self.t, request, *values))
+        self.seq += 1
         if not self.seq % MOST:
             self.flush()
 
@@ -122,15 +140,43 @@ class Rows:
         Raises:
             UnreadableInput: the part cannot be written.
         """
-        tables = [_table(kind, rows) for kind, rows in self._waiting.items()]
-        self._waiting = {}
-        if tables:
-            whole = pl.concat(tables, how="diagonal").sort("seq")
+        waiting, self._waiting = self._waiting, defaultdict(list)
+        if self._recorder is not None and waiting:
+            whole = pl.concat([_table(kind, values) for kind, values in waiting.items()], how="diagonal").sort("seq")
             source = pl.lit(self._source).alias("source")
             self._recorder.write_table(whole.with_columns(pl.col("source").fill_null(source) if "source" in whole.columns else source))
 
 
-def _table(kind: str, rows: list[tuple[Any, ...]]) -> pl.DataFrame:
+def _table(kind: str, values: list[Any]) -> pl.DataFrame:
     names = ("seq", "t", "request", *FIELDS[kind])
-    columns = [pl.Series(name, column, dtype=SCHEMA[name]) for name, column in zip(names, zip(*rows, strict=True), strict=True)]
-    return pl.DataFrame(columns).with_columns(pl.lit(_KINDS.get(kind, kind)).alias("kind"))
+    columns = [pl.Series(name, values[place :: len(names)], dtype=SCHEMA[name]) for place, name in enumerate(names)]
+    return pl.DataFrame([*columns, pl.repeat(_KINDS.get(kind, kind), len(columns[0]), eager=True).alias("kind")])
+
+
+class Output:
+    """Rows of what was observed at a moment.
+
+    Attributes:
+        rows: The rows.
+        at: The moment as it was found; "" before one is named.
+        model: The first model that was named.
+    """
+
+    __slots__ = ("at", "model", "rows")
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.at = ""
+        self.model = ""
+
+    def figure(self, gauge: str, count: int, *, unit: str, step: int | None, label: str = "", pid: int | None = None) -> None:
+        """Write observed bytes; `step` is the bytes between this print and the next one that differs."""
+        self.rows.add("observed", gauge, label[:200], count, None, None, unit, step, pid, self.at)
+
+    def number(self, gauge: str, number: float, *, unit: str = "", label: str = "") -> None:
+        """Write an observed figure that is not bytes."""
+        self.rows.add("observed", gauge, label[:200], None, number, None, unit, None, None, self.at)
+
+    def words(self, gauge: str, words: str, *, label: str = "") -> None:
+        """Write what was observed in words."""
+        self.rows.add("observed", gauge, label[:200], None, None, words[:120], "", None, None, self.at)

@@ -1,6 +1,6 @@
 """Moments as sources write them, and seconds since the first of them.
 
-Invariant: a moment that cannot be read leaves the clock where it was; time zones are taken into account, a moment without one is taken as it stands.
+Invariant: a moment that cannot be read leaves the clock where it was; time zones are taken into account, a moment without one is taken as it is.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ from datetime import UTC, datetime
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?")
 
+SEPARATOR = re.compile(r"[\s=#*\-]*(?:(?:date|time|ts|at):?\s*)?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*(?:Z|[+-]\d\d:?\d\d)?[\s=#*\-]*")
+"""A line that names the moment of what follows, and nothing else."""
+
 BACK = 1.0
-"""Seconds by which lines of one log may be out of order: their writers run side by side."""
+"""Seconds by which lines of one log may be out of order: their writers run at one time."""
+
 
 
 class Clock:
@@ -23,38 +27,30 @@ class Clock:
         back: By how many seconds a moment of a log was before an earlier line's, at most; 0 for steps of up to `BACK` seconds.
     """
 
-    __slots__ = ("_base", "_latest", "_second", "_since_ms", "_zone", "back", "first", "seconds")
+    __slots__ = ("_base", "_latest", "back", "first", "seconds")
 
     def __init__(self) -> None:
         self._base: datetime | None = None
-        self._second = self._zone = ""
-        self._since_ms = 0
         self.first = ""
         self.seconds = self.back = self._latest = 0.0
 
     def read(self, stamp: str, *, in_order: bool = True) -> float:
         """Move to the moment `stamp` (ISO 8601) and return the seconds since the first one; moments `in_order` never go back unless the clock was set."""
-        part = stamp[20:23]
-        # most lines of a log are of the same second as the last one
-        if stamp[:19] == self._second and stamp[23:] == self._zone and stamp[19:20] == "." and part.isdigit():
-            self.seconds = (self._since_ms + int(part)) / 1000
-            return self.seconds
         try:
             moment = datetime.fromisoformat(stamp)
-            at = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
             if self._base is None:
-                self._base, self.first = at, stamp
-            self.seconds = (at - self._base).total_seconds()
+                self._base, self.first = moment, stamp
+            self.seconds = seconds = (moment - self._base).total_seconds()
         except (ValueError, OverflowError):
             return self.seconds
         if in_order:
-            behind = self._latest - self.seconds
-            self.back = max(self.back, behind) if behind > BACK else self.back
-            self._latest = max(self._latest, self.seconds)
-        whole = round(self.seconds * 1000)
-        is_whole = stamp[19:20] == "." and len(part) == 3 and part.isdigit() and whole / 1000 == self.seconds
-        self._second, self._zone, self._since_ms = (stamp[:19], stamp[23:], whole - int(part)) if is_whole else ("", "", 0)
-        return self.seconds
+            if seconds >= self._latest:
+                self._latest = seconds
+            elif self._latest - seconds > max(BACK, self.back):
+                self.back = self._latest - seconds
+        return seconds
 
 
 def zoned(moment: str, like: str) -> str:

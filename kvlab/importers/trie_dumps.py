@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import eq
 
-from kvlab.importers.values import size
+from kvlab.importers.figures import size
 
 MOST_NODES = 50_000
 """Nodes of one dump that are read."""

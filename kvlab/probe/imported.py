@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import cast
 
 from kvlab.events import Event, Observed, RequestBegan, RequestClosed
-from kvlab.importers.kept_events import KeptTables, observed_in
 from kvlab.importers.ollama_log import OllamaLog
-from kvlab.importers.rows import Rows
+from kvlab.importers.paste import observed_in
+from kvlab.importers.rows import KeptTables, Rows
 from kvlab.importers.summary import Summary
 from kvlab.probe.log_tail import LogTail
 from kvlab.probe.telling import SOURCE
@@ -26,7 +26,7 @@ class LogEvents:
 
     def __call__(self) -> list[Event]:
         """Return the events of what was added since the last call."""
-        self._log.lines(self.tail.new_lines())
+        self._log.lines([line.decode("utf-8", "replace") for line in self.tail.new_lines()])
         self._rows.flush()
         return list(self._kept.events())
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from kvlab.importers.kept_events import observed_in
+from kvlab.importers.paste import observed_in
 from kvlab.probe.system_tools import Run, run_tool
 
 

@@ -9,7 +9,7 @@ import platform
 from typing import Protocol
 
 from kvlab.allocator.process_bytes import ProcessBytes, read_linux, read_resident
-from kvlab.importers.kept_events import observed_in
+from kvlab.importers.paste import observed_in
 from kvlab.probe.system_tools import Run, run_tool
 
 

@@ -8,10 +8,9 @@ import pytest
 
 from kvlab.events import Event, Observed
 from kvlab.importers.formats import Answer, Columns, Format, Line, Record, Spec, formats, read_format
-from kvlab.importers.kept_events import KeptTables
 from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.paste import Paste
-from kvlab.importers.rows import Rows
+from kvlab.importers.rows import KeptTables, Rows
 from kvlab.importers.summary import Summary
 
 SPECS = [(one, spec) for one in formats().values() for spec in (*one.lines, *one.columns, *one.answers)]
@@ -22,7 +21,7 @@ def _read(text: str, kind: str) -> tuple[Paste, list[Event]]:
     kept, summary = KeptTables(), Summary()
     rows = Rows(kept, kind)
     paste = Paste(rows, summary, kind)
-    paste.lines(text.encode().split(b"\n"))
+    paste.lines(text.split("\n"))
     paste.finish()
     rows.flush()
     return paste, list(kept.events())
@@ -83,7 +82,7 @@ def test_a_record_gives_its_fields(spec: Record) -> None:
 def test_a_record_is_read(spec: Record) -> None:
     kept, summary = KeptTables(), Summary()
     log = OllamaLog(Rows(kept, "ollama-log"), summary)
-    log.lines([spec.sample.encode()])
+    log.lines([spec.sample])
     log.finish()
     assert summary.total("read") == 1
 

@@ -14,9 +14,8 @@ from kvlab.errors import KvlabError
 from kvlab.importers import KINDS, Summary, import_file
 from kvlab.importers.figures import read_figure
 from kvlab.importers.inputs import Input
-from kvlab.importers.kept_events import KeptTables
 from kvlab.importers.read import kind_of, read_into
-from kvlab.importers.rows import Rows
+from kvlab.importers.rows import KeptTables, Rows
 from kvlab.importers.trie_dumps import MOST_NODES
 from kvlab.recording import Recording
 from kvlab.recording.columns import conform
