@@ -198,4 +198,3 @@ class OllamaLog:
 def _begin_of(text: str) -> int:
     """Return where the message of a record begins; -1 when it has none."""
     return 0 if text.startswith(GIN) else at + len(_MARK) - 1 if (at := text.find(_MARK[1:])) >= 0 else -1
-

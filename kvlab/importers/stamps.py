@@ -17,7 +17,6 @@ BACK = 1.0
 """Seconds by which lines of one log may be out of order: their writers run at one time."""
 
 
-
 class Clock:
     """Turns moments into seconds since the first one.
 
