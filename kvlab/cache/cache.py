@@ -86,8 +86,11 @@ class Cache(ABC):
 
     @property
     def _resident(self) -> int:
-        """Bytes that live buffers and snapshots keep alive, with what views pin; buffers that only wait for a sweep are not among them."""
-        return self.live_bytes + self.ledger.snapshots - self._shared
+        """Bytes that live buffers and snapshots keep alive, with what views pin, by the shape's prices: a twin knows them too.
+
+        Buffers that only wait for a sweep are not among them.
+        """
+        return sum(layer.store.live_resident() - layer.shared_resident() for layer in self.layers) + self.registry.resident
 
     @property
     def _shared(self) -> int:

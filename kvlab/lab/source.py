@@ -6,7 +6,7 @@ Invariants: `run` begins with an empty cache, `step` continues with the current 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from typing import TypeVar
 
@@ -163,7 +163,7 @@ class Source:
                 runner.detailed, runner.token_texts = True, self.token_texts
             return recorder.close()
 
-    def step(self, request: Request | str, policy: Policy | None = None) -> Iterator[Event]:
+    def step(self, request: Request | str, policy: Policy | None = None) -> Generator[Event]:
         """Run one request on the current cache, event by event. Another policy than the cache's begins with an empty one.
 
         A text is sent as a user's chat message. A step that was left open ends as cancelled when the next one begins: they share

@@ -115,6 +115,8 @@ class HiddenLayers:
         """Return the bytes that snapshots share with the live array or with each other: counted once too often in the sum of all."""
         return self.store.shared([snapshot.data for snapshot in self.views.values()])
 
+    shared_resident = shared
+
     def free(self) -> None:
         """Let the live rows go; snapshots keep their arrays."""
         self.store.drop()

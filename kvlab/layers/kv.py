@@ -150,6 +150,8 @@ class KVLayers:
         """Owned copies share nothing."""
         return 0
 
+    shared_resident = shared
+
     def free(self) -> None:
         """Let the live buffers go. Lazy snapshots are copied out first, so their bytes move and are not released."""
         for snapshot in list(self.lazies.values()):

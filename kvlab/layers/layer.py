@@ -90,6 +90,10 @@ class Layer(Protocol):
         """Return the bytes that snapshots share with the live buffers or with each other."""
         ...
 
+    def shared_resident(self) -> int:
+        """Return the same by the shape's prices."""
+        ...
+
     def free(self) -> None:
         """Let the live buffers go."""
         ...

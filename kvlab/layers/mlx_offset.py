@@ -50,6 +50,10 @@ class OffsetStore:
         """Return the bytes of the buffers that the live contents keep alive."""
         return int(mx.get_array_buffer_size([rows_of(cache) for cache in self.caches]))
 
+    def live_resident(self) -> int:
+        """Return the bytes of the rows that the live buffers have room for."""
+        return self.capacity * self.group.bytes_per_token
+
 
 class Rows(Protocol):
     """A copy of one layer's window: keys and values [1, heads, rows, dim], and what a kind of window needs besides."""
@@ -75,6 +79,9 @@ class WindowStore(OffsetStore, ABC, Generic[Copied]):
 
     is_slice = False
     """A window is no slice of others."""
+
+    pinned = 0
+    """A window is handed out as a copy."""
 
     @abstractmethod
     def copy(self) -> list[Copied]:

@@ -27,7 +27,7 @@ class MLXRecurrentStore:
         offset: Tokens the state has seen.
     """
 
-    __slots__ = ("caches", "group", "offset")
+    __slots__ = ("_last", "caches", "group", "offset")
 
     is_slice = False
     """mlx-lm decodes without a draft head: no state is a slice of others."""
@@ -35,7 +35,12 @@ class MLXRecurrentStore:
     def __init__(self, group: LayerGroup, caches: Sequence[Any]) -> None:
         self.group = group
         self.caches = list(caches)
-        self.offset = 0
+        self.offset = self._last = 0
+
+    @property
+    def pinned(self) -> int:
+        """Bytes of the last forward's input that mlx-lm's convolution state may be a view of."""
+        return self._last * self.group.conv_bytes_per_token if self._last > 1 else 0
 
     @property
     def capacity(self) -> int:
@@ -50,6 +55,7 @@ class MLXRecurrentStore:
     def wrote(self, tokens: int) -> None:
         """A forward went over `tokens`."""
         self.offset += tokens
+        self._last = tokens
 
     def copy(self) -> list[list[mx.array | None]]:
         """Return an own copy of every array, evaluated."""
@@ -77,7 +83,7 @@ class MLXRecurrentStore:
         for cache, arrays in zip(self.caches, data, strict=True):
             cache.cache = [None if array is None else mx.array(array) for array in arrays]
         mx.eval([cache.cache for cache in self.caches])
-        self.offset = offset
+        self.offset, self._last = offset, 0
 
     def can_rewind(self, target: int) -> bool:
         """A recurrent state cannot go back."""
@@ -109,11 +115,15 @@ class MLXRecurrentStore:
         """Return the bytes of the buffers the live state keeps alive."""
         return int(mx.get_array_buffer_size(self.hand_out()))
 
+    def live_resident(self) -> int:
+        """Return the bytes of one whole state."""
+        return self.group.state_bytes if self.offset else 0
+
     def drop(self) -> None:
         """Let the live state go; the offset becomes 0."""
         for cache in self.caches:
             cache.cache = [None] * len(cache.cache)
-        self.offset = 0
+        self.offset = self._last = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +138,14 @@ class Window:
 class MLXRotatingStore(WindowStore[Window]):
     """The live windows of `caches`; attributes as in `OffsetStore`."""
 
-    __slots__ = ("_begin",)
+    __slots__ = ("_begin", "_room")
 
     def __init__(self, group: LayerGroup, caches: Sequence[Any]) -> None:
         super().__init__(group, caches)
         # the position in the first row, while rows are in order
         self._begin = 0
+        # the rows of the buffer that the live rows are a part of; 0 while they are all of it
+        self._room = 0
 
     @property
     def first(self) -> int:
@@ -142,6 +154,7 @@ class MLXRotatingStore(WindowStore[Window]):
 
     def wrote(self, tokens: int) -> None:
         """Record that a forward wrote `tokens`: several leave the rows in order."""
+        self._room = 0
         if tokens > 1:
             self._begin = self.offset - self.capacity
 
@@ -157,7 +170,7 @@ class MLXRotatingStore(WindowStore[Window]):
 
     def narrow(self, end: int) -> None:
         """Make the window that ends at `end` the live one: a view of the buffer's rows."""
-        held = self._rows_before(end)
+        held, self._room = self._rows_before(end), max(self._room, self.capacity)
         for cache in self.caches:
             cache.keys, cache.values = cache.keys[..., held, :], cache.values[..., held, :]
             cache.offset, cache._idx = end, held.stop - held.start  # noqa: SLF001 - as below
@@ -170,6 +183,7 @@ class MLXRotatingStore(WindowStore[Window]):
             cache.keys, cache.values = mx.array(one.keys), mx.array(one.values)
             cache.offset, cache._idx = offset, one.index  # noqa: SLF001 - mlx-lm's own state has no public setter for it
         mx.eval([(cache.keys, cache.values) for cache in self.caches])
+        self._room = 0
 
     def can_rewind(self, target: int) -> bool:
         """Whether the live windows can go back to `target`: they can until they have wrapped."""
@@ -187,11 +201,16 @@ class MLXRotatingStore(WindowStore[Window]):
         """Return the bytes of the live windows, without slack."""
         return min(self.offset, self.capacity) * self.group.bytes_per_token
 
+    def live_resident(self) -> int:
+        """Return the bytes of the rows of the buffers behind the live windows."""
+        return max(self._room, self.capacity) * self.group.bytes_per_token
+
     def drop(self) -> None:
         """Let the live windows go; the offset becomes 0."""
         for cache in self.caches:
             cache.keys = cache.values = None
             cache.offset = cache._idx = 0  # noqa: SLF001 - as above
+        self._room = 0
 
 
 def _copied(windows: Iterable[tuple[mx.array, mx.array, int]]) -> list[Window]:

@@ -24,11 +24,12 @@ class SnapshotRegistry:
         created: Snapshots ever opened.
         open: Snapshots not yet closed.
         counted: Bytes that placed snapshots count for.
+        resident: Bytes that all open snapshots keep alive, by the shape's prices.
         on_growth: Called with a node whose counted bytes grew.
         on_loss: Called with a node whose counted bytes became fewer.
     """
 
-    __slots__ = ("_emit", "_ledger", "_sweeps", "_until_sweep", "counted", "created", "on_growth", "on_loss", "open")
+    __slots__ = ("_emit", "_ledger", "_sweeps", "_until_sweep", "counted", "created", "on_growth", "on_loss", "open", "resident")
 
     def __init__(self, ledger: Ledger, emit: Callable[[Event], None], *, sweeps: bool = False) -> None:
         self._ledger = ledger
@@ -38,6 +39,7 @@ class SnapshotRegistry:
         self.created = 0
         self.open = 0
         self.counted = 0
+        self.resident = 0
         self.on_growth: Callable[[Node], None] = _nothing
         self.on_loss: Callable[[Node], None] = _nothing
 
@@ -51,6 +53,7 @@ class SnapshotRegistry:
         """Open a snapshot that holds `contents`: `owned`, or a `view` of a bigger buffer."""
         snapshot = self._opened(group, start, end)
         snapshot.fill(contents)
+        self.resident += snapshot.resident
         counted, retained = snapshot.counted, snapshot.retained
         self._emit(SnapshotTaken(snapshot=snapshot.id, group=group, layer=kind, start=start, end=end, state=snapshot.state, counted=counted, retained=retained))
         self._ledger.take_snapshot(UNPLACED, retained)
@@ -59,6 +62,7 @@ class SnapshotRegistry:
     def own(self, snapshot: Snapshot, contents: Contents) -> None:
         """Turn a lazy snapshot into an owned one; its node's bytes grow."""
         snapshot.fill(contents)
+        self.resident += snapshot.resident
         self._emit(SnapshotOwned(snapshot=snapshot.id, counted=snapshot.counted, retained=snapshot.retained))
         node = snapshot.node
         self._ledger.take_snapshot(_place(node), snapshot.retained)
@@ -97,7 +101,8 @@ class SnapshotRegistry:
             self._off(snapshot, node)
         snapshot.scope.end()
         counted, retained = snapshot.counted, snapshot.retained
-        snapshot.state, snapshot.counted, snapshot.retained = "closed", 0, 0
+        self.resident -= snapshot.resident
+        snapshot.state, snapshot.counted, snapshot.retained, snapshot.resident = "closed", 0, 0, 0
         self.open -= 1
         self._emit(SnapshotClosed(snapshot=snapshot.id, counted=counted, retained=retained))
 

@@ -20,14 +20,16 @@ class Contents:
     Attributes:
         data: It, in the store's own form.
         counted: Bytes the budget sees.
-        retained: Bytes of the buffers it keeps alive.
+        retained: Bytes of the buffers it keeps alive, as an allocator rounds them.
         is_view: It shares a bigger buffer.
+        pinned: Bytes of that buffer beyond `counted`, by the shape's prices.
     """
 
     data: Any
     counted: int
     retained: int
     is_view: bool = False
+    pinned: int = 0
 
 
 class Snapshot:
@@ -38,11 +40,12 @@ class Snapshot:
         state: lazy, owned, view or closed.
         counted: Bytes the budget sees.
         retained: Bytes of the buffers it keeps alive.
+        resident: The same by the shape's prices: what no allocator rounds.
         node: The node that carries it; None until placed.
         scope: What its arrays live in.
     """
 
-    __slots__ = ("_data", "counted", "end", "group", "id", "node", "retained", "scope", "start", "state")
+    __slots__ = ("_data", "counted", "end", "group", "id", "node", "resident", "retained", "scope", "start", "state")
 
     def __init__(self, number: int, group: int, start: int, end: int) -> None:
         self.id = number
@@ -54,6 +57,7 @@ class Snapshot:
         self._data: Held[Any] | None = None
         self.counted = 0
         self.retained = 0
+        self.resident = 0
         self.node: Node | None = None
 
     @property
@@ -70,6 +74,7 @@ class Snapshot:
         self._data = self.scope.hold(contents.data)
         self.state = "view" if contents.is_view else "owned"
         self.counted, self.retained = contents.counted, contents.retained
+        self.resident = contents.counted + contents.pinned
 
     def __repr__(self) -> str:
         return f"Snapshot {self.id} [{self.start}, {self.end}) {self.state}"

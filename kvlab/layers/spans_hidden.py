@@ -127,6 +127,8 @@ class SpanHiddenStore:
         """Return the bytes of the array that the live rows keep alive."""
         return self.retained(self._live)
 
+    live_resident = live_retained
+
     def _rest(self, rows: Rows) -> None:
         self._live = rows
         self.offset = length(rows.runs)

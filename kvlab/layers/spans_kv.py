@@ -109,6 +109,8 @@ class SpanKVStore:
         """Return the bytes the live buffers take: their capacity."""
         return self.capacity * self.group.bytes_per_token
 
+    live_resident = live_retained
+
     def shrink(self) -> None:
         """Cut the buffers to the offset, rounded up to a growth step."""
         step = self.group.growth_step

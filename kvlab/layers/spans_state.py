@@ -108,8 +108,12 @@ class SpanStateStore:
 
     def hand_out(self) -> State:
         """Return the state as the model hands it out: a view of the whole forward's input in its convolution's part, or a slice of a round's states."""
-        pinned = self._last * self.group.conv_bytes_per_token if self._last > 1 else 0
-        return State(tuple(self._runs), self.offset - self.first, pinned + self._round_pins, self._round)
+        return State(tuple(self._runs), self.offset - self.first, self.pinned, self._round)
+
+    @property
+    def pinned(self) -> int:
+        """Bytes beyond its own that the state as `hand_out` returns it keeps alive."""
+        return (self._last * self.group.conv_bytes_per_token if self._last > 1 else 0) + self._round_pins
 
     def detach(self) -> None:
         """Make the live state one of its own, no slice of a round's states."""
@@ -119,6 +123,8 @@ class SpanStateStore:
         """Make `data` the live state; it has seen `offset` tokens."""
         self._runs, self._rows, self._room, self._ahead = list(data.runs), data.rows, data.rows, False
         self._begin = offset - data.rows
+        # a state of its own: no forward's input is behind it
+        self._last = 0
         self._round = data.round
         self.offset = offset
 
@@ -162,9 +168,11 @@ class SpanStateStore:
         """Return the bytes the live buffers take."""
         return self._room * self.group.bytes_per_token if self.group.window else self.live_logical() + self._round_pins
 
+    live_resident = live_retained
+
     def drop(self) -> None:
         """Let the live state go; the offset becomes 0."""
-        self.offset = self._rows = self._room = self._begin = self._round = 0
+        self.offset = self._last = self._rows = self._room = self._begin = self._round = 0
         self._runs, self._ahead = [], False
 
     def _seen(self) -> Sequence[Run]:

@@ -125,6 +125,10 @@ class StateLayers:
         """Return the bytes that views share with the live state or with each other: counted once too often in the sum of all."""
         return self.store.shared([snapshot.data for snapshot in self.views.values()]) if self.views else 0
 
+    def shared_resident(self) -> int:
+        """Return the bytes that slices of one round's states share; any other view is priced by itself."""
+        return self.shared() if self.store.is_slice else 0
+
     def shrink(self) -> None:
         """A whole state has no room to give back."""
 
@@ -144,4 +148,4 @@ class StateLayers:
             del self.lazies[snapshot.id]
 
     def _contents(self, data: object, *, is_view: bool) -> Contents:
-        return Contents(data, self.store.counted(data), self.store.retained(data), is_view=is_view)
+        return Contents(data, self.store.counted(data), self.store.retained(data), is_view, self.store.pinned if is_view else 0)

@@ -44,7 +44,11 @@ class Store(Protocol):
         ...
 
     def live_retained(self) -> int:
-        """Return the bytes of the buffers that the live contents keep alive."""
+        """Return the bytes of the buffers that the live contents keep alive, as an allocator rounds them."""
+        ...
+
+    def live_resident(self) -> int:
+        """Return the same by the shape's prices, which every storage knows."""
         ...
 
     def wrote(self, tokens: int) -> None:
@@ -110,6 +114,11 @@ class StateStore(Store, Protocol):
     @property
     def is_slice(self) -> bool:
         """The live state is a slice of the states of a speculative round."""
+        ...
+
+    @property
+    def pinned(self) -> int:
+        """Bytes beyond its own that the state as `hand_out` returns it keeps alive, by the shape's prices."""
         ...
 
     def detach(self) -> None:

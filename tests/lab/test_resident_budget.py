@@ -54,9 +54,12 @@ def test_pinned_bytes_fill_it_and_are_evicted() -> None:
 
 @pytest.mark.parametrize("source", [on_spans, on_arrays])
 def test_counted_is_what_live_buffers_and_snapshots_keep_alive(source: Callable[[], Source]) -> None:
-    recording = run(source(), 10**9, "resident")
+    used = source()
+    recording = run(used, 10**9, "resident")
     rows = recording.requests
-    assert rows["counted"].to_list() == (rows["live"] + rows["snapshots"]).to_list()
+    # by the shape's prices, as no twin knows how an allocator rounds: of these nets' buffers of some KiB, by less than a tenth
+    assert rows["counted"].to_list() == run(Twin(used.shape), 10**9, "resident").requests["counted"].to_list()
+    assert all(counted <= kept < 1.1 * counted for counted, kept in zip(rows["counted"], rows["live"] + rows["snapshots"], strict=True))
     assert all(snapshots > 2 * paged_out for snapshots, paged_out in rows.select("snapshots", "paged_out").iter_rows())
     same = run(source(), 10**9, "paged_out").requests
     assert rows["paged_out"].to_list() == same["counted"].to_list() == same["paged_out"].to_list()
