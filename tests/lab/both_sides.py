@@ -28,7 +28,24 @@ TOLERANCE = 2e-5
 """Of the largest absolute logit: what other chunk edges may change in float32 (measured: at most 3e-6)."""
 
 MEASURED = frozenset(
-    {"active", "call_site", "decode_s", "footprint", "live", "peak", "pool", "prefill_s", "retained", "seconds", "seq", "snapshots", "source", "t", "text"}
+    {
+        "active",
+        "before",
+        "call_site",
+        "decode_s",
+        "footprint",
+        "live",
+        "peak",
+        "pool",
+        "prefill_s",
+        "retained",
+        "seconds",
+        "seq",
+        "snapshots",
+        "source",
+        "t",
+        "text",
+    }
     | {"token", "transient", "ttft_s", "unattributed", "weights"}
 )
 """Fields that a clock, an allocator or a vocabulary decides."""
