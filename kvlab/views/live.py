@@ -35,7 +35,6 @@ def turn_on() -> None:
     """Show charts as widgets from now on, drawn offline, with the kvlab theme."""
     if not LIVE.on:
         LIVE.theme, LIVE.renderer = alt.theme.active, alt.renderers.active
-    alt.JupyterChart.enable_offline()
     alt.theme.enable(theme.NAME)
     alt.renderers.enable("jupyter", offline=True)
     LIVE.on = True
@@ -55,6 +54,8 @@ def widget(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
 
 def _chart(chart: alt.TopLevelMixin) -> Any:
+    # bundles Vega once a process, which takes a second: not before a chart is shown
+    alt.JupyterChart.enable_offline()
     return _ALTAIR.JupyterChart(chart, embed_options={"actions": False})
 
 
