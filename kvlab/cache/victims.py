@@ -42,6 +42,9 @@ Order = Callable[[Node], _Key]
 ORDERS: dict[str, Order] = {"lru": _least_recent, "fifo": _first_in, "lfu": _least_often, "cost": _cheapest}
 """By name of the choice `evict_order`: what a victim is chosen by, the smallest first."""
 
+Ranked = tuple[str, int, int, float | None, int | None, int | None]
+"""Protection, clock and number of uses, and what the order goes by."""
+
 _UNKNOWN = (None, None, None)
 
 _FEWEST = 64
@@ -67,21 +70,27 @@ class Ranking:
         for node in self._noted.values():
             if node.parent is None and node.id:
                 continue
-            first, second, third = self._order(node) if self._order else _UNKNOWN
-            ranked = self._protection(node), node.used, node.uses, first, second, third
+            ranked = self._of(node)
             if ranked != node.ranked:
                 node.ranked = ranked
-                self._emit(rank_of(node))
+                self._emit(_event(node, ranked))
         self.forget()
+
+    def of(self, node: Node) -> NodeRanked:
+        """Return what decides when eviction takes `node`, as it is now."""
+        return _event(node, self._of(node))
+
+    def _of(self, node: Node) -> Ranked:
+        first, second, third = self._order(node) if self._order else _UNKNOWN
+        return self._protection(node), node.used, node.uses, first, second, third
 
     def forget(self) -> None:
         """Let what was noted go unrecorded."""
         self._noted.clear()
 
 
-def rank_of(node: Node) -> NodeRanked:
-    """Return the event of what was last recorded of a node."""
-    protection, used, uses, first, second, third = node.ranked or ("", node.used, node.uses, *_UNKNOWN)
+def _event(node: Node, ranked: Ranked) -> NodeRanked:
+    protection, used, uses, first, second, third = ranked
     return NodeRanked(node=node.id, protection=protection, used=used, uses=uses, first=first, second=second, third=third)
 
 

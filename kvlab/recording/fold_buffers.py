@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvlab.events import BufferChanged, ChunkRan, Matched, TokenOut
+from kvlab.events import BufferChanged, ChunkRan, Event, Matched, TokenOut
 
 SCHEMA: dict[str, pl.DataType] = {
     "group": pl.Int64(),
@@ -21,6 +21,14 @@ DRAFT = "draft_kv"
 """The kind of layers that are written after the others: only `BufferChanged` moves them."""
 
 _MOVES = {Matched.kind: "cached", ChunkRan.kind: "end", TokenOut.kind: "offset", BufferChanged.kind: "offset"}
+
+
+def offset_after(event: Event, before: int) -> int:
+    """Return how many tokens the live buffers hold after an event, those of draft layers excepted; `before` it they held so many."""
+    if getattr(event, "layer", "") == DRAFT and event.kind == BufferChanged.kind:
+        return before
+    offset: int | None = getattr(event, _MOVES[event.kind]) if event.kind in _MOVES else None
+    return before if offset is None else offset
 
 
 def fold_buffers(events: pl.DataFrame) -> pl.DataFrame:

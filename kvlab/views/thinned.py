@@ -24,7 +24,7 @@ TROUBLES = ("wrong_positions", "violation", "warned")
 """Kinds of events that stay wherever they are, up to `ENDS` of them."""
 
 VERSIONS = ("nodes", "spans")
-LAST_OF: Mapping[str, tuple[str, ...]] = {"readings": (), "predicted": (), "uses": ("node",), "buffers": ("group",), "moves": ("owner",), "marks": ()}
+LAST_OF: Mapping[str, tuple[str, ...]] = {"readings": (), "predicted": (), "ranks": ("node",), "buffers": ("group",), "moves": ("owner",), "marks": ()}
 """Tables of which a page reads the last row up to a moment, and the columns by which it looks for it; see `_keys`."""
 
 LISTED = frozenset({MARKS.index("scheduled"), MARKS.index("captured")})

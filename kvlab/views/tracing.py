@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvlab.cache.present import present
 from kvlab.events import Event
 from kvlab.lab.source import Source
 from kvlab.recording import Manifest, Recording
-from kvlab.views.dashboard.standing import standing
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class Traced:
 
     Attributes:
         source: The lab or twin.
-        before: What stood in its cache.
+        before: What its cache held before.
         events: What happened since; a run begins with an empty cache, so it begins them anew.
     """
 
@@ -39,7 +39,7 @@ class Traced:
 @contextmanager
 def tracing(source: Source) -> Generator[Traced]:
     """Note every event of the requests that `source` steps or runs inside."""
-    traced = Traced(source, standing(source.cache, source.closing))
+    traced = Traced(source, present(source.cache, source.closing))
     step: Callable[..., Iterator[Event]] = source.step
     run: Callable[..., Recording] = source.run
 

@@ -9,22 +9,22 @@ Invariants: rows are only ever added, but for `died` of a version and the row of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kvlab import events as ev
 from kvlab.recording import Recording
+from kvlab.recording.fold_buffers import offset_after
 from kvlab.recording.fold_nodes import NodeFold, NodeVersion
 from kvlab.recording.fold_spans import SpanFold, SpanVersion
 from kvlab.recording.readings import PREDICTED
 from kvlab.views.dashboard import texts as said
 from kvlab.views.dashboard.about import About
-from kvlab.views.dashboard.buffers import Buffers
 from kvlab.views.dashboard.request_rows import RequestRows
 from kvlab.views.dashboard.sentences import sentence
 from kvlab.views.dashboard.stream import events_of
-from kvlab.views.dashboard.tables import FIGURES, MARKS, NODES, OWNERS, PHASES, SPANS, STATES, STOPS, TABLES
-from kvlab.views.dashboard.uses import Uses
+from kvlab.views.dashboard.tables import FIGURES, MARKS, NODES, OWNERS, PHASES, QUIET, SPANS, STATES, STOPS, TABLES
 
 Columns = dict[str, list[Any]]
 
@@ -55,8 +55,8 @@ class Dataset:
         self._tables: dict[str, Columns] = {name: {column: [] for column in columns} for name, columns in TABLES.items() if name not in ("nodes", "spans")}
         self._nodes = NodeFold()
         self._spans = SpanFold()
-        self._uses = Uses()
-        self._buffers = Buffers(about.shape, about.policy)
+        self._offset = 0
+        self._used_at: dict[int, int] = {}
         self._said = said.Texts()
         self._requests = RequestRows()
         self._words: dict[str, dict[str, int]] = {name: {} for name in WORDS}
@@ -68,6 +68,8 @@ class Dataset:
             ev.NodeSplit: self._split,
             ev.NodeMerged: self._merged,
             ev.NodeRemoved: self._removed,
+            ev.NodeRanked: self._ranked,
+            ev.BufferChanged: self._buffer_changed,
             ev.SnapshotTaken: self._snapshot,
             ev.SnapshotPlaced: self._placed,
             ev.SnapshotOwned: self._owned,
@@ -90,12 +92,8 @@ class Dataset:
         for event in events:
             self._take(event)
 
-    def stand(self, buffers: Mapping[int, tuple[int, int]]) -> None:
-        """Begin with live buffers that were there before the events: by layer group the tokens they have seen and those they have room for."""
-        self._buffers.stand(buffers)
-
     def take_texts(self, rows: Iterable[said.Row]) -> None:
-        """Take the texts of tokens that no event tells: those of nodes that stood before the run."""
+        """Take the texts of tokens that no event has: those of nodes that were there before the run."""
         for row in rows:
             self._add("tokens", *row)
 
@@ -105,9 +103,9 @@ class Dataset:
         self._nodes.ended.clear()
         self._spans.ended.clear()
         about = self.about
-        told = {"title": about.title, "policy": dict(about.policy), "groups": self._groups(), "source": about.source, "searchable": self.searchable}
-        told |= {"left_out": list(about.left_out)}
-        return told | {"phases": list(PHASES), "states": list(STATES), "what": list(MARKS), "owners": list(OWNERS)} | self.delta()
+        known = {"title": about.title, "groups": self._groups(), "source": about.source, "searchable": self.searchable, "left_out": list(about.left_out)}
+        words = {"phases": PHASES, "states": STATES, "what": MARKS, "owners": OWNERS, "protections": ("", *ev.PROTECTIONS.values())}
+        return known | {name: list(values) for name, values in words.items()} | self.delta()
 
     def delta(self) -> dict[str, Any]:
         """Return what came since the last call: rows to append, versions that ended, requests that changed."""
@@ -160,15 +158,14 @@ class Dataset:
         return self._words[of].setdefault(word, len(self._words[of]))
 
     def _take(self, event: ev.Event) -> None:
-        if not self.thin or event.kind in STOPS:
-            self._tell(event)
+        self._offset = offset_after(event, self._offset)
+        if event.kind in STOPS or not (self.thin or event.kind in QUIET):
+            self._stop(event)
         self._mark(event)
         self._requests.take(event)
-        self._buffers.take(event)
-        self._uses.take(event)
         if self.texts:
             self._said.take(event)
-        for table, rows in (("buffers", self._buffers.rows), ("uses", self._uses.rows), ("texts", self._said.said), ("tokens", self._said.tokens)):
+        for table, rows in (("texts", self._said.said), ("tokens", self._said.tokens)):
             for row in rows:
                 self._add(table, *row)
             rows.clear()
@@ -179,11 +176,12 @@ class Dataset:
         if handle is not None:
             handle(event)
 
-    def _tell(self, event: ev.Event) -> None:
+    def _stop(self, event: ev.Event) -> None:
         self.last = event.seq
         template, figures = sentence(event, self.about.policy)
-        told = [self._word("templates", template), *figures]
-        self._add("events", event.seq, self._word("kinds", event.kind), event.request, getattr(event, "node", -1), round(event.t, 4), told)
+        words = [self._word("templates", template), *figures]
+        kind, node = self._word("kinds", event.kind), getattr(event, "node", -1)
+        self._add("events", event.seq, kind, event.request, node, round(event.t, 4), self._offset, words)
 
     def _mark(self, event: ev.Event) -> None:
         if event.kind in MARKS:
@@ -202,6 +200,15 @@ class Dataset:
 
     def _removed(self, e: Any) -> None:
         self._nodes.removed(e.seq, e.node)
+
+    def _ranked(self, e: Any) -> None:
+        protection = list(ev.PROTECTIONS).index(e.protection) + 1 if e.protection else 0
+        used_at = self._used_at.setdefault(e.used, e.seq) if e.used else None
+        # JSON has no infinity
+        self._add("ranks", e.seq, e.node, protection, used_at, None if e.first is None else min(e.first, sys.float_info.max), e.second, e.third)
+
+    def _buffer_changed(self, e: Any) -> None:
+        self._add("buffers", e.seq, e.group, e.offset, e.start, e.capacity)
 
     def _snapshot(self, e: Any) -> None:
         self._layers.setdefault(e.group, e.layer)

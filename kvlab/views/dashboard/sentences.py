@@ -156,6 +156,16 @@ _TOLD: dict[str, Callable[[Any, Mapping[str, Any]], Sentence]] = {
         (e.node, e.head, e.start, e.end),
     ),
     "node_removed": lambda e, _: ("Node #{0} leaves the trie.", (e.node,)),
+    "node_ranked": lambda e, p: (
+        f"Node #{{0}} is kept: {ev.PROTECTIONS.get(e.protection, e.protection)}."
+        if e.protection
+        else f"Eviction may take node #{{0}}{_rule(p, 'evict_order')}.",
+        (e.node,),
+    ),
+    "buffer_changed": lambda e, _: (
+        "The live buffers of the {0} layers hold [{1}, {2}), with room for {3} tokens: {4:b}, before {5:b}.",
+        (e.layer, e.start, e.offset, e.capacity, e.retained, e.before),
+    ),
     "frontier_moved": lambda e, _: ("The active path now ends at node #{0}: its frontier.", (e.node,)),
     "evicted": _evicted,
     "snapshot_taken": _snapshot_taken,

@@ -11,23 +11,27 @@ FIGURES = ("weights", "live_logical", "live", "counted", "snapshots", "transient
 """The figures of a reading; -1 for one that was not read."""
 
 TABLES: dict[str, tuple[str, ...]] = {
-    "events": ("seq", "kind", "request", "node", "t", "told"),
+    "events": ("seq", "kind", "request", "node", "t", "offset", "sentence"),
     "nodes": NODES,
     "spans": SPANS,
     "readings": ("seq", "request", "phase", *FIGURES),
     "predicted": ("seq", "request", "counted", "live"),
     "marks": ("seq", "request", "what", "start", "end", "node"),
-    "uses": ("seq", "node", "clock", "times"),
+    "ranks": ("seq", "node", "protection", "used_at", "first", "second", "third"),
     "wrong": ("seq", "request", "group", "start", "end", "belongs_to"),
-    "buffers": ("seq", "group", "offset", "room"),
+    "buffers": ("seq", "group", "offset", "start", "capacity"),
     "moves": ("seq", "owner"),
     "sites": ("seq", "site"),
     "texts": ("seq", "request", "text"),
     "tokens": ("seq", "request", "start", "texts"),
 }
-"""The tables and their columns. `buffers`: how far a layer group's live buffer is filled and how many tokens it has room for (-1: not known);
-`moves`: events that gave bytes to an owner other than snapshots or took them back; `sites`: the Python code that asked for an event's bytes;
-`tokens`: the texts of a request's tokens from `start` on."""
+"""The tables and their columns. `events.offset`: the tokens that live buffers held then, those of draft layers excepted; `ranks`: why eviction does not
+take a node (the number of `protections`), the event of its last use (null: never used), and what the order of the others goes by, as in
+`kvlab.events.NodeRanked`; `buffers`: as in `kvlab.events.BufferChanged`; `moves`: events that gave bytes to an owner other than snapshots or took them back;
+`sites`: the Python code that allocated an event's bytes; `tokens`: the texts of a request's tokens from `start` on."""
+
+QUIET = frozenset({"node_ranked", "buffer_changed"})
+"""The kinds of events that change what is shown and are no stop of their own."""
 
 OWNERS = ("live", "transient", "pool", "weights")
 """Who holds bytes beside snapshots, by their number in `moves.owner`."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+
+import numpy as np
 
 from kvlab import events as ev
+from kvlab.lab.source import Source
 from kvlab.recording import Recording
 
 Row = tuple[int, int, int, list[str]]
@@ -44,6 +48,16 @@ def prompt_tokens(event: ev.RequestBegan) -> list[tuple[int, str]]:
     """Return a prompt's token ids, each with the text it adds; [] when the event does not carry them."""
     told: str | None = event.prompt_tokens
     return [(int(token), str(text)) for token, text in json.loads(told)] if told else []
+
+
+def of_present(on: Source) -> Iterator[Row]:
+    """Yield the texts of the tokens on the edge of each node that is there now, as the model's tokenizer reads them; node n has the request -1 - n."""
+    for node in on.cache.trie.walk():
+        # of a pair of neighbours (a look-ahead of 1) the first is the position's own
+        tokens = np.frombuffer(node.edge, dtype=np.int32).reshape(node.tokens, -1)[:, 0] if node.tokens else ()
+        # what represents an image has the top bit set, and no text
+        if len(tokens) and min(tokens) >= 0:
+            yield 0, -1 - node.id, node.start, [text for _, text in on.with_texts([int(token) for token in tokens])]
 
 
 def of_recording(recording: Recording, *, texts: bool) -> str:

@@ -15,6 +15,7 @@ import anywidget
 import polars as pl
 import traitlets
 
+from kvlab.cache.present import present
 from kvlab.errors import BadValue, KvlabError
 from kvlab.events import Event
 from kvlab.lab.source import Source
@@ -24,7 +25,6 @@ from kvlab.views.dashboard import texts as said
 from kvlab.views.dashboard.about import About, about_source
 from kvlab.views.dashboard.dataset import WORDS, Dataset, dataset_of
 from kvlab.views.dashboard.sentences import text
-from kvlab.views.dashboard.standing import standing, standing_buffers, standing_texts
 from kvlab.views.dashboard.stream import events_of
 
 UNTIL: dict[str, str] = {"event": "", "phase": "bytes_read", "request": "request_began", "split": "node_split", "eviction": "evicted"}
@@ -208,13 +208,12 @@ def stepper(source: Recording | Iterable[Event], on: Source | None = None, *, te
     data = Dataset(about, texts=texts, searchable=_searchable(on, texts=texts))
     before: list[Event] = []
     if on is not None:
-        data.stand(standing_buffers(on.cache))
-        before = standing(on.cache, on.closing)
+        before = present(on.cache, on.closing)
     data.take(before)
     if on is not None:
         on.token_texts = on.token_texts or texts
     if on is not None and data.searchable == said.SHOWN:
-        data.take_texts(standing_texts(on))
+        data.take_texts(said.of_present(on))
     made = Dashboard(data, source=iter(source), opens_at="end")
     made.events = before
     return made

@@ -10,7 +10,7 @@ function bytesWords(count) {
 
 const many = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-// What stood in a cache before a live run has events with numbers below 0.
+// What was in a cache before a live run has events with numbers below 0.
 const eventWords = (seq) => (seq < 0 ? "before the run" : `event ${seq}`);
 
 // Pixels that small words of an axis take, rather more than fewer.
@@ -57,14 +57,14 @@ function lastUpTo(column, value) {
 class Store {
   constructor(data) {
     this.about = data;
-    this.tables = { events: {}, nodes: {}, spans: {}, readings: {}, predicted: {}, marks: {}, uses: {}, wrong: {}, buffers: {}, moves: {}, sites: {}, texts: {}, tokens: {} };
+    this.tables = { events: {}, nodes: {}, spans: {}, readings: {}, predicted: {}, marks: {}, ranks: {}, wrong: {}, buffers: {}, moves: {}, sites: {}, texts: {}, tokens: {} };
     this.requests = [];
     this.rowOfRequest = new Map();
     this.kinds = [];
     this.templates = [];
     this.callSites = [];
-    this.usesOf = new Map();
-    this.usesRead = 0;
+    this.ranksOf = new Map();
+    this.ranksRead = 0;
     this.saidBy = new Map();
     this.saidRead = 0;
     this.listeners = new Set();
@@ -118,7 +118,7 @@ class Store {
 
   sentenceAt(place) {
     if (!this.count) return "Nothing has happened yet.";
-    const [template, ...figures] = this.tables.events.told[place];
+    const [template, ...figures] = this.tables.events.sentence[place];
     return fill(this.templates[template], figures);
   }
 
@@ -171,19 +171,20 @@ class Store {
     return found.reverse();
   }
 
-  use(node, seq) {
-    const { uses } = this.tables;
-    for (; this.usesRead < (uses.seq?.length ?? 0); this.usesRead += 1) {
-      const of = uses.node[this.usesRead];
-      if (!this.usesOf.has(of)) this.usesOf.set(of, { seq: [], row: [] });
-      this.usesOf.get(of).seq.push(uses.seq[this.usesRead]);
-      this.usesOf.get(of).row.push(this.usesRead);
+  // What decides when eviction takes a node, as recorded up to seq; null when nothing is.
+  rank(node, seq) {
+    const { ranks } = this.tables;
+    for (; this.ranksRead < (ranks.seq?.length ?? 0); this.ranksRead += 1) {
+      const of = ranks.node[this.ranksRead];
+      if (!this.ranksOf.has(of)) this.ranksOf.set(of, { seq: [], row: [] });
+      this.ranksOf.get(of).seq.push(ranks.seq[this.ranksRead]);
+      this.ranksOf.get(of).row.push(this.ranksRead);
     }
-    const known = this.usesOf.get(node);
+    const known = this.ranksOf.get(node);
     const place = known ? lastUpTo(known.seq, seq) : -1;
-    if (place < 0) return { clock: 0, times: 0, seq: -1 };
+    if (place < 0) return null;
     const row = known.row[place];
-    return { clock: uses.clock[row], times: uses.times[row], seq: uses.seq[row] };
+    return { protection: this.about.protections[ranks.protection[row]], usedAt: ranks.used_at[row], keys: [ranks.first[row], ranks.second[row], ranks.third[row], node] };
   }
 
   scene(place) {

@@ -4,9 +4,9 @@ function nodeWords(store, scene, node) {
   const { start, end, request, born } = scene.node(node);
   const why = scene.protectedBy(node);
   const rank = why ? -1 : scene.candidates().indexOf(node);
-  const use = store.use(node, scene.seq);
-  const evict = why ? `protected: ${why}` : rank >= 0 ? `eviction candidate ${rank + 1} of ${scene.candidates().length} (${scene.policy.evict_order ?? "lru"}), first: ${scene.candidates().slice(0, 3).map((one) => `#${one}`).join(", ")}` : "";
-  return `${node === 0 ? "root" : `node #${node}`} [${start}, ${end}), ${many(end - start, "token")}, ${bytesWords(scene.counted[node])} counted; as it is since ${eventWords(born)}${request > 0 ? `, made by request ${request}` : ""}${use.clock > 0 ? `, last used ${use.seq < 0 ? "" : "at "}${eventWords(use.seq)}` : ""}; ${evict}`;
+  const used = store.rank(node, scene.seq)?.usedAt ?? null;
+  const evict = why ? `protected: ${why}` : rank >= 0 ? `eviction candidate ${rank + 1} of ${scene.candidates().length}, first: ${scene.candidates().slice(0, 3).map((one) => `#${one}`).join(", ")}` : "order of eviction not recorded";
+  return `${node === 0 ? "root" : `node #${node}`} [${start}, ${end}), ${many(end - start, "token")}, ${bytesWords(scene.counted[node])} counted; as it is since ${eventWords(born)}${request > 0 ? `, made by request ${request}` : ""}${used === null ? "" : `, last used ${used < 0 ? "" : "at "}${eventWords(used)}`}; ${evict}`;
 }
 
 function detailWords(store, scene, node) {

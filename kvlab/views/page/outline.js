@@ -79,14 +79,14 @@ function outlineView(app) {
     const hasChildren = scene.firstChild[node] >= 0;
     const states = scene.states(node);
     const why = scene.protectedBy(node);
-    const use = store.use(node, scene.seq);
+    const used = store.rank(node, scene.seq)?.usedAt ?? null;
     setText(cells.fold, hasChildren ? (row.hidden ? "▸" : "▾") : "");
     element.firstChild.style.paddingLeft = `${indent(row.depth)}px`;
     setText(cells.name, (node === 0 ? "root" : `#${node}`) + (user ? " ★" : "") + (node === scene.frontier ? " ◂" : "") + (row.hidden ? ` (${scene.children[node]})` : ""));
     setText(cells.tokens, String(end - start));
     setText(cells.counted, node === 0 ? "" : bytesWords(scene.counted[node]));
     setText(cells.request, node === 0 || request < 1 ? "" : `r${request}`);
-    setText(cells.used, use.clock === 0 ? "" : use.seq < 0 ? "before" : `@${use.seq}`);
+    setText(cells.used, used === null ? "" : used < 0 ? "before" : `@${used}`);
     if (entry.states !== states.join()) {
       entry.states = states.join();
       cells.chips.replaceChildren(...(node === 0 ? [] : states.map((state, group) => h("i", { class: `kv-chip kv-${state}`, title: `${groupName(store, group)}: ${state}` }, LETTER[state]))));

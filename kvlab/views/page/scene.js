@@ -54,7 +54,6 @@ class Scene {
     this.frontier = this.#frontier();
     this.path = this.pathTo(this.frontier);
     this.active = new Set(this.path);
-    this.policy = store.about.policy ?? {};
   }
 
   #frontier() {
@@ -102,37 +101,22 @@ class Scene {
     return STATE_WEIGHT.find((state) => states.includes(state)) ?? "missing";
   }
 
-  // Where the live buffers stand, in tokens, as far as events tell.
-  offset() {
-    const began = this.store.requests[this.store.rowOfRequest.get(this.request)];
-    if (!began) return this.exists(this.frontier) ? this.node(this.frontier).end : 0;
-    let at = began.matched_at !== -1 && began.matched_at <= this.seq ? Math.max(0, began.cached) : 0;
-    for (const mark of this.store.marks("chunk_ran", this.seq, this.request)) at = Math.max(at, mark.end);
-    const replied = this.store.marks("token_out", this.seq, this.request).at(-1);
-    return replied ? Math.max(at, began.tokens + replied.start) : at;
+  // How many tokens the live buffers hold.
+  get offset() {
+    return this.store.count ? this.store.tables.events.offset[this.place] : 0;
   }
 
+  // Why eviction does not take a node; "" when it may, and when that was not recorded.
   protectedBy(node) {
-    if (node === 0 || this.store.tables.nodes.parent[this.row[node]] < 0) return "the root stays";
-    if (this.children[node] > 1) return "more than one branch hangs on it";
-    if (node === this.frontier) return "it is the frontier";
-    if (this.policy.protect === "active_path" && this.active.has(node)) return "it lies on the active path";
-    return "";
+    return this.store.rank(node, this.seq)?.protection ?? "";
   }
 
-  // Nodes that eviction may take, first one first: the keys of kvlab/cache/victims.py; tests/views/test_eviction_order.py holds both together.
+  // Nodes that eviction may take, first one first; none when the order was not recorded.
   candidates() {
     if (this.order) return this.order;
-    const keys = {
-      lru: (node, use) => [use.clock, -node.end, -this.counted[node.node]],
-      fifo: (node) => [node.node, -node.end, 0],
-      lfu: (node, use) => [use.times, use.clock, -node.end],
-      cost: (node, use) => [this.counted[node.node] ? (node.end - node.start) / this.counted[node.node] : Infinity, use.clock, -node.end],
-    };
-    const key = keys[this.policy.evict_order] ?? keys.lru;
-    const rows = this.alive.filter((node) => !this.protectedBy(node)).map((node) => ({ node, key: [...key(this.node(node), this.store.use(node, this.seq)), node] }));
-    rows.sort((a, b) => a.key.reduce((found, value, place) => found || value - b.key[place] || 0, 0));
-    this.order = rows.map((row) => row.node);
+    const ranks = this.alive.map((node) => this.store.rank(node, this.seq)).filter((rank) => rank?.protection === "" && rank.keys[0] !== null);
+    ranks.sort((a, b) => a.keys.reduce((found, value, place) => found || value - b.keys[place], 0));
+    this.order = ranks.map((rank) => rank.keys.at(-1));
     return this.order;
   }
 }

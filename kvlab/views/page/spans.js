@@ -77,9 +77,9 @@ function spansView(app) {
     top += 14;
     for (const row of live) {
       const start = row.kind === "recurrent" ? Math.max(EDGE, x(row.offset) - 8) : x(row.from);
-      const room = row.kind === "recurrent" ? start + 8 : x(row.window ? Math.max(row.offset, row.from + row.room) : Math.max(row.room, row.offset));
-      const told = `${row.label}: ${liveWords(row)}`;
-      const lines = labelWidth(told) * 0.92 > width ? [`${row.label}:`, liveWords(row)] : [told];
+      const room = row.kind === "recurrent" ? start + 8 : x(Math.max(row.offset, row.from + row.room));
+      const words = `${row.label}: ${liveWords(row)}`;
+      const lines = labelWidth(words) * 0.92 > width ? [`${row.label}:`, liveWords(row)] : [words];
       for (const line of lines) {
         parts.push(text(0, top + 9, line));
         top += 12;
