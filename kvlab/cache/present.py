@@ -35,8 +35,8 @@ def present(cache: Cache, closing: BytesRead | None = None) -> list[Event]:
     made.append(FrontierMoved(node=cache.path.frontier.id))
     for group, layer in enumerate(cache.layers):
         store = layer.store
-        size = {"capacity": store.capacity, "retained": store.live_retained(), "before": store.live_retained()}
-        made.append(BufferChanged(group=group, layer=layer.kind, offset=store.offset, start=store.first, **size))
+        held = store.live_retained()
+        made.append(BufferChanged(-1, 0.0, 0, SOURCE, group, layer.kind, store.offset, store.first, store.capacity, held, held))
     if closing is not None and closing.phase:
         made.append(BytesRead(**{name: getattr(closing, name) for name in BytesRead.__slots__}))
     for place, event in enumerate(made):

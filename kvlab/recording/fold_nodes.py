@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from kvlab.events import NodeBorn, NodeMerged, NodeRemoved, NodeSplit
+from kvlab.events import Event, NodeBorn, NodeMerged, NodeRemoved, NodeSplit
 
 SCHEMA: dict[str, pl.DataType] = {
     "node": pl.Int64(),
@@ -73,6 +73,17 @@ class NodeFold:
         self.all: list[NodeVersion] = []
         self.alive: dict[int, NodeVersion] = {}
         self.ended: list[NodeVersion] = []
+
+    def take(self, event: Event) -> None:
+        """Take the next event; those that are not about nodes change nothing."""
+        if isinstance(event, NodeBorn):
+            self.born(event.seq, event.request, event.node, event.parent, event.start, event.end, user=event.user)
+        elif isinstance(event, NodeSplit):
+            self.split(event.seq, event.request, event.node, event.head, event.start, event.end)
+        elif isinstance(event, NodeMerged):
+            self.merged(event.seq, event.node, event.head, event.start, event.end)
+        elif isinstance(event, NodeRemoved):
+            self.removed(event.seq, event.node)
 
     def born(self, seq: int, request: int, node: int, parent: int, start: int, end: int, *, user: bool) -> None:
         """A node was born, or grew in place."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from kvlab.events import SnapshotClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken
+from kvlab.events import Event, SnapshotClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken
 
 SCHEMA: dict[str, pl.DataType] = {
     "snapshot": pl.Int64(),
@@ -83,6 +83,18 @@ class SpanFold:
         self.all: list[SpanVersion] = []
         self.alive: dict[int, SpanVersion] = {}
         self.ended: list[SpanVersion] = []
+
+    def take(self, event: Event) -> None:
+        """Take the next event; those that are not about snapshots change nothing."""
+        if isinstance(event, SnapshotTaken):
+            names = ("group", "layer", "start", "end", "state", "counted", "retained", "request", "call_site")
+            self.taken(SpanVersion(event.snapshot, event.seq, **{name: getattr(event, name) for name in names}))
+        elif isinstance(event, SnapshotPlaced):
+            self.placed(event.seq, event.snapshot, event.node)
+        elif isinstance(event, SnapshotOwned):
+            self.owned(event.seq, event.snapshot, event.counted, event.retained, event.call_site)
+        elif isinstance(event, SnapshotClosed):
+            self.closed(event.seq, event.snapshot)
 
     def taken(self, version: SpanVersion) -> None:
         """A snapshot began to exist as `version`."""

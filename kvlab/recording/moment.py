@@ -90,6 +90,15 @@ class Past:
         chunks = events.select("seq", "kind").filter((pl.col("kind") == ChunkRan.kind) & unread)
         return cls(events.select("seq", "request"), moves.drop("kind"), readings.select("seq", *_READING), chunks, fold_ranks(events), fold_buffers(events))
 
+    def request_at(self, seq: int) -> int:
+        """Return the request under way at event `seq`; 0 outside any and before the first event."""
+        return int((_last(self.requests, seq) or {"request": 0})["request"])
+
+    def end_of(self, request: int) -> int | None:
+        """Return the last event of a request; None when it has none."""
+        last: Any = self.requests.filter(pl.col("request") == request).get_column("seq").max()
+        return last
+
     def last_reading(self, seq: int | None = None) -> dict[str, Any]:
         """Return the last observed reading up to `seq` (or of all); {} when there is none."""
         found, chunk = _last(self.readings, seq) or {}, _last(self.unread, seq)
@@ -103,7 +112,7 @@ def moment(seq: int, past: Past, nodes: pl.DataFrame, spans: pl.DataFrame) -> Mo
     spans_now = _alive(spans, seq)
     return Moment(
         seq=seq,
-        request=(_last(past.requests, seq) or {"request": 0})["request"],
+        request=past.request_at(seq),
         frontier=frontier,
         nodes=with_ranks(_with_snapshots(_with_active(_alive(nodes, seq), frontier), spans_now), past.ranks, seq),
         spans=spans_now,

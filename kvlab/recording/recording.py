@@ -16,7 +16,7 @@ import polars as pl
 
 from kvlab.display import Rich
 from kvlab.errors import BadValue
-from kvlab.events import Event
+from kvlab.events import BytesRead, Event
 from kvlab.policy import Policy
 from kvlab.recording import archive
 from kvlab.recording.columns import frame
@@ -28,7 +28,8 @@ from kvlab.recording.left_out import READINGS, notes, trouble_words
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.moment import Moment, Past, moment
 from kvlab.recording.policy_words import policy_words
-from kvlab.recording.readings import fold_observed
+from kvlab.recording.readings import fold_observed, observed
+from kvlab.recording.replay import replay, stored_tokens
 from kvlab.shape import Shape
 from kvlab.temporary import TemporaryFolder
 from kvlab.units import binary
@@ -115,6 +116,12 @@ class Recording(Rich):
         return fold_bytes(self.events)
 
     @cached_property
+    def readings(self) -> pl.DataFrame:
+        """The observed readings as they were recorded: seq, t, request, phase and the fields of `kvlab.events.BytesRead`, a row a reading."""
+        names = [name for name in BytesRead.__slots__ if name != "phase"]
+        return observed(self.events.select("kind", "source", "seq", "t", "request", "phase", *names)).drop("kind", "source")
+
+    @cached_property
     def nodes(self) -> pl.DataFrame:
         """Versions of the trie's nodes, each alive in [born, died); columns in `fold_nodes.SCHEMA`."""
         return fold_nodes(self.events)
@@ -137,15 +144,50 @@ class Recording(Rich):
         """Figures read outside the cache, as an import has them; columns in `readings.OBSERVED`."""
         return fold_observed(self.events)
 
+    @cached_property
+    def tokens(self) -> dict[int, list[int]]:
+        """For each request that stored its tokens those of its prompt and its reply."""
+        return stored_tokens(self.events)
+
+    @property
+    def count(self) -> int:
+        """How many events it has."""
+        return self.events.height
+
+    @property
+    def last(self) -> int:
+        """The last event's `seq`; -1 when it has none."""
+        return int(self.events.item(-1, "seq")) if self.count else -1
+
+    def replay(self, *kinds: type[Event], texts: bool = False) -> list[Event]:
+        """Return its events of some kinds (all when none is given) as objects, in order; prompts and answers only with `texts`."""
+        return replay(self.events, *kinds, texts=texts)
+
+    def event(self, seq: int) -> Event | None:
+        """Return the event with that `seq`; None when there is none."""
+        return next(iter(replay(self.events.filter(pl.col("seq") == seq))), None)
+
+    def until(self, seq: int) -> Recording:
+        """Return the recording as it was right after event `seq`: nothing of what came later."""
+        return type(self)(self.manifest, self.events.filter(pl.col("seq") <= seq))
+
+    def request_at(self, seq: int) -> int:
+        """Return the request under way at event `seq`; 0 outside any and before the first event."""
+        return self._past.request_at(seq)
+
+    def end_of(self, request: int) -> int | None:
+        """Return the last event (`seq`) of a request; None when it has none."""
+        return self._past.end_of(request)
+
     def at(self, seq: int) -> Moment:
         """Return the trie and the bytes as they were right after event `seq`.
 
         Raises:
             BadValue: the recording does not reach there.
         """
-        if not self.events.height:
+        if not self.count:
             raise BadValue(what=f"there is no moment {seq}", why="the recording has no events", hint="record a run first")
-        first, last = int(self.events.item(0, "seq")), int(self.events.item(-1, "seq"))
+        first, last = int(self.events.item(0, "seq")), self.last
         if not first <= seq <= last:
             raise BadValue(what=f"there is no moment {seq}", why=f"the recording's events are {first} to {last}", hint=f"give {first} to {last}")
         return moment(seq, self._past, self.nodes, self.spans)

@@ -18,10 +18,11 @@ from typing import Any
 
 import polars as pl
 
+from kvlab.events import ChunkRan, Evicted, NodeMerged, NodeSplit, PagedIn, TokenOut, Violation, Warned, WrongPositions
 from kvlab.output_file import headed, replacing
 from kvlab.recording import Recording
 from kvlab.recording.left_out import TOKENS, notes
-from kvlab.recording.readings import observed
+from kvlab.recording.readings import PREDICTED
 from kvlab.views.spans_rows import group_labels
 
 Row = dict[str, Any]
@@ -135,9 +136,12 @@ def _slice(tid: int, name: str, category: str, start: float, end: float, **args:
 
 def _times(recording: Recording) -> dict[int, tuple[float, float]]:
     """Return when each request began and ended, in seconds."""
-    inside = recording.events.select("request", "t", "source").filter((pl.col("request") > 0) & pl.col("source").ne_missing("twin"))
-    table = inside.group_by("request").agg(start=pl.col("t").min(), end=pl.col("t").max()).sort("request")
-    return {request: (start, end) for request, start, end in table.iter_rows()}
+    times: dict[int, tuple[float, float]] = {}
+    for event in recording.replay():
+        if event.request > 0 and event.source != PREDICTED:
+            start, end = times.get(event.request, (event.t, event.t))
+            times[event.request] = min(start, event.t), max(end, event.t)
+    return dict(sorted(times.items()))
 
 
 def _requests(recording: Recording) -> Iterator[Row]:
@@ -153,7 +157,7 @@ def _requests(recording: Recording) -> Iterator[Row]:
     if recording.manifest.left_out:
         # without the readings of prefill its end is unknown, and a phase that follows would begin too early
         return
-    read = observed(recording.events).filter((pl.col("request") > 0) & pl.col("phase").is_in(list(_ORDER)))
+    read = recording.readings.filter((pl.col("request") > 0) & pl.col("phase").is_in(list(_ORDER)))
     ends = {(request, phase): t for request, phase, t in read.group_by("request", "phase").agg(pl.col("t").max()).iter_rows()}
     for request, (began, _) in times.items():
         start = began
@@ -166,27 +170,26 @@ def _requests(recording: Recording) -> Iterator[Row]:
 
 def _forwards(recording: Recording) -> Iterator[Row]:
     # a token that stands for a whole reply is no forward
-    kinds = ["chunk_ran"] if TOKENS in recording.manifest.left_out else ["chunk_ran", "token_out"]
-    table = recording.events.filter(pl.col("kind").is_in(kinds)).select("kind", "request", "t", "seconds", "start", "end", "index")
+    kinds = [ChunkRan] if TOKENS in recording.manifest.left_out else [ChunkRan, TokenOut]
     before = 0.0
-    for row in table.iter_rows(named=True):
-        chunk = row["kind"] == "chunk_ran"
-        start = max(before, row["t"] - row["seconds"]) if chunk else before
-        name = f"prefill [{row['start']}, {row['end']})" if chunk else f"decode {row['index']}"
+    for event in recording.replay(*kinds):
+        chunk = isinstance(event, ChunkRan)
+        start = max(before, event.t - event.seconds) if chunk else before
+        name = f"prefill [{event.start}, {event.end})" if chunk else f"decode {getattr(event, 'index', 0)}"
         # the first token's forward began when prefill ended; a token of another request must not begin before that request
-        yield _slice(FORWARDS, name, "forward", min(start, row["t"]), row["t"], request=row["request"])
-        before = row["t"]
+        yield _slice(FORWARDS, name, "forward", min(start, event.t), event.t, request=event.request)
+        before = event.t
 
 
 def _instants(recording: Recording) -> Iterator[Row]:
-    table = recording.events.filter(pl.col("kind").is_in(["node_split", "node_merged", "evicted", "warned", "wrong_positions", "violation"]))
-    for kind, node, request, t in table.select("kind", "node", "request", "t").iter_rows():
-        name = f"{kind}{'' if node is None else f' #{node}'}"
-        yield {"ph": "i", "name": name, "cat": "cache", "pid": RUN, "tid": INSTANTS, "ts": _us(t), "s": "t", "args": {"request": request}}
+    for event in recording.replay(NodeSplit, NodeMerged, Evicted, Warned, WrongPositions, Violation):
+        node: int | None = getattr(event, "node", None)
+        name = f"{event.kind}{'' if node is None else f' #{node}'}"
+        yield {"ph": "i", "name": name, "cat": "cache", "pid": RUN, "tid": INSTANTS, "ts": _us(event.t), "s": "t", "args": {"request": event.request}}
 
 
 def _counters(recording: Recording) -> Iterator[Row]:
-    for row in observed(recording.events).select("t", *OWNERS, *BESIDE).iter_rows(named=True):
+    for row in recording.readings.select("t", *OWNERS, *BESIDE).iter_rows(named=True):
         yield _counter("bytes by owner", row["t"], {name: row[name] for name in OWNERS if row[name] is not None})
         yield from (_counter(f"{name} bytes", row["t"], {name: row[name]}) for name in BESIDE if row[name] is not None)
 
@@ -196,7 +199,7 @@ def _counter(name: str, t: float, values: Row) -> Row:
 
 
 def _snapshots(recording: Recording) -> Iterator[Row]:
-    when = dict(recording.events.select("seq", "t").iter_rows())
+    when = {event.seq: event.t for event in recording.replay()}
     last = max(when.values(), default=0.0)
     for row in recording.spans.drop_nulls("group").iter_rows(named=True):
         name = f"{row['state']} [{row['start']}, {row['end']})" + ("" if row["node"] is None else f" on #{row['node']}")
@@ -210,12 +213,12 @@ def _snapshots(recording: Recording) -> Iterator[Row]:
 def _flows(recording: Recording) -> Iterable[Row]:
     times = _times(recording)
     rows: list[Row] = []
-    restored = recording.events.filter(kind="paged_in").select("seq", "node", "request", "t")
     made = {node: request for node, request in recording.nodes.select("node", "request").iter_rows() if request}
-    for seq, node, request, t in restored.iter_rows():
+    for event in recording.replay(PagedIn):
+        node: int = getattr(event, "node", -1)
         maker = made.get(node)
-        if maker is None or maker == request or maker not in times:
+        if maker is None or maker == event.request or maker not in times:
             continue
-        one = {"name": f"restore from #{node}", "cat": "restore", "id": seq, "pid": RUN, "tid": REQUESTS}
-        rows += [one | {"ph": "s", "ts": _us(times[maker][1])}, one | {"ph": "f", "bp": "e", "ts": _us(t)}]
+        one = {"name": f"restore from #{node}", "cat": "restore", "id": event.seq, "pid": RUN, "tid": REQUESTS}
+        rows += [one | {"ph": "s", "ts": _us(times[maker][1])}, one | {"ph": "f", "bp": "e", "ts": _us(event.t)}]
     return rows

@@ -80,7 +80,7 @@ def _recording(obj: Recording) -> Form:
 
 
 def _still(obj: Still) -> Form:
-    return lambda: obj.words, (lambda: chart(obj.recording, obj.at)) if obj.recording.events.height else None, None
+    return lambda: obj.words, (lambda: chart(obj.recording, obj.at)) if obj.recording.count else None, None
 
 
 _FORMS: tuple[tuple[type, Callable[[Any], Form]], ...] = (

@@ -38,8 +38,8 @@ def outside_text(recording: Recording) -> str:
 
 
 def _model(recording: Recording) -> str:
-    listed = recording.events.filter(pl.col("kind") == Listed.kind).get_column("count")
-    none = recording.manifest.model == "unknown" and len(listed) and not listed.max()
+    listed = [event.count for event in recording.replay(Listed) if isinstance(event, Listed)]
+    none = recording.manifest.model == "unknown" and listed and not max(listed)
     return "no model is loaded" if none else f"model {recording.manifest.model}"
 
 
@@ -84,5 +84,5 @@ def _sign(row: dict[str, Any]) -> str:
 
 
 def _warnings(recording: Recording) -> str:
-    messages = recording.events.filter(pl.col("kind") == Warned.kind).get_column("message").drop_nulls().unique(maintain_order=True)
-    return "\n".join(f"warning: {message}" for message in messages.head(_MOST))
+    messages = dict.fromkeys(event.message for event in recording.replay(Warned) if isinstance(event, Warned))
+    return "\n".join(f"warning: {message}" for message in list(messages)[:_MOST])

@@ -98,8 +98,8 @@ def report_html(recording: Recording, findings: Findings | None = None, checklis
 
 def _texts(recording: Recording) -> list[str]:
     texts = [bytes_text.bytes_text(recording), "no events", "no events", waterfall_chart.waterfall_text(recording)]
-    if recording.events.height:
-        end = recording.at(int(recording.events.item(-1, "seq")))
+    if recording.count:
+        end = recording.at(recording.last)
         texts[1:3] = [trie_outline.outline_text(end), spans_chart.spans_text(end, recording.manifest.shape)]
     return texts
 

@@ -39,8 +39,8 @@ def as_text(obj: Any, findings: Findings | None = None) -> str:
     if not isinstance(obj, Recording):
         return text_form(obj)
     parts = [card(obj, findings), bytes_text(obj)]
-    if obj.events.height:
-        end = obj.at(int(obj.events.item(-1, "seq")))
+    if obj.count:
+        end = obj.at(obj.last)
         parts += [outline_text(end), spans_text(end, obj.manifest.shape)]
     return "\n\n".join([*parts, findings.text(figures=True)] if findings is not None else parts)
 

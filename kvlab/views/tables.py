@@ -10,7 +10,6 @@ import polars as pl
 
 from kvlab.recording import Recording, extremes
 from kvlab.recording.fold_bytes import MEANING
-from kvlab.recording.readings import observed
 
 READINGS = 2000
 """A chart of bytes draws at most this many readings."""
@@ -30,7 +29,7 @@ def readings(recording: Recording) -> pl.DataFrame:
     `x` places a reading on an axis of requests: request r owns [r - 0.5, r + 0.5), its readings share that evenly.
     `predicted` is the twin's counted bytes, at the request's last reading. Above `READINGS` rows only each request's last reading stays.
     """
-    table = observed(recording.events.select("seq", "request", "phase", "kind", "source", *MEANING)).drop("kind", "source")
+    table = recording.readings.select("seq", "request", "phase", *MEANING)
     if table.height > READINGS:
         table = table.group_by("request", maintain_order=True).last().select(table.columns)
         table = table.gather_every(-(-table.height // READINGS), offset=(table.height - 1) % -(-table.height // READINGS))

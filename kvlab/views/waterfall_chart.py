@@ -10,6 +10,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from kvlab.events import RequestBegan
 from kvlab.recording import Recording
 from kvlab.views import letters, text_table, theme
 
@@ -39,10 +40,10 @@ def phases_table(recording: Recording) -> pl.DataFrame:
 
     They are null where the recording leaves out events of the phases.
     """
-    events = recording.events.select("seq", "kind", "request", "phase", "t", "source").filter(pl.col("request") > 0)
     clock, unit = ("t", 1000) if recording.has_seconds else ("seq", 1)
-    began = events.filter(kind="request_began").group_by("request").agg(begun=pl.col(clock).min())
-    read = events.filter((pl.col("kind") == "bytes_read") & pl.col("source").ne_missing("twin") & pl.col("phase").is_in(list(PHASES)))
+    begun = {event.request: getattr(event, clock) for event in reversed(recording.replay(RequestBegan))}
+    began = pl.DataFrame({"request": list(begun), "begun": list(begun.values())}, schema={"request": pl.Int64, "begun": recording.readings.schema[clock]})
+    read = recording.readings.filter((pl.col("request") > 0) & pl.col("phase").is_in(list(PHASES)))
     ends = read.group_by("request", "phase").agg(end=pl.col(clock).max()).join(began, on="request")
     order = pl.col("phase").replace_strict(list(PHASES), range(len(PHASES)), return_dtype=pl.Int64)
     rows = ends.with_columns(place=order).sort("request", "place").with_columns(end=unit * (pl.col("end") - pl.col("begun")))
@@ -65,7 +66,7 @@ def prompts_table(recording: Recording) -> pl.DataFrame:
 def waterfall_chart(recording: Recording, at: int | None = None) -> alt.HConcatChart:
     """Return the chart of requests: phases on the left, prompts on the right; up to event `at`, nothing of what comes after it."""
     if at is not None:
-        recording = Recording(recording.manifest, recording.events.filter(pl.col("seq") <= at))
+        recording = recording.until(at)
     kept = recording.requests.get_column("request").tail(ROWS).to_list()
     phases, prompts = (table.filter(pl.col("request").is_in(kept)) for table in (phases_table(recording).drop_nulls(), prompts_table(recording)))
     if not prompts.height and not phases.height:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 from playwright.sync_api import Page
 
 import kvlab
+from kvlab.events import PROTECTIONS
 from kvlab.shape import LayerGroup, Shape
 from kvlab.views.outline_rows import outline_rows
 from tests.views.dashboard_page import load
@@ -54,6 +56,21 @@ def test_page_and_python_see_the_same_trie_at_every_moment(page: Page, workload:
     load(page, recording)
     for seq in recording.events.get_column("seq").gather_every(5):
         assert scene(page, "sceneText(scene)", seq) == scene_lines(recording.at(seq))
+
+
+@pytest.mark.parametrize("choices", [{}, {"protect": "active_path"}, {"evict_order": "cost"}], ids=("main", "active_path", "cost"))
+def test_page_and_python_have_the_same_order_and_buffers_at_every_moment(page: Page, choices: dict[str, str]) -> None:
+    recording = evicting("branches:6", **choices)
+    load(page, recording)
+    stops: list[int] = page.evaluate("store.tables.events.seq")
+    for seq, following in list(pairwise(stops))[::4]:
+        # what eviction goes by is recorded once before the next event needs it
+        moment = recording.at(following - 1)
+        assert scene(page, "scene.candidates()", seq) == moment.nodes.drop_nulls("rank").sort("rank")["node"].to_list()
+        words = {node: scene(page, f"scene.protectedBy({node})", seq) for node in moment.nodes["node"]}
+        assert words == {node: PROTECTIONS.get(reason, "") for node, reason in moment.nodes.select("node", "protection").iter_rows()}
+        drawn = scene(page, "liveBuffers(scene).filter(row => row.room >= 0).map(row => [row.group, row.offset, row.from, row.room])", seq)
+        assert drawn == [list(row) for row in moment.buffers.select("group", "offset", "start", "capacity").iter_rows()]
 
 
 def test_spans_stand_along_the_path(page: Page, pair: Recording) -> None:
@@ -157,7 +174,7 @@ def test_a_big_trie_opens_folded(page: Page, fifteen: Recording) -> None:
         const values = { node, parent: node <= 100 ? 0 : node - 100, start: 0, end: 10, user: 0, request: 1, born: 0, died: -1 };
         for (const [name, value] of Object.entries(values)) nodes[name].push(value);
       }
-      const events = { seq: [0], kind: [0], request: [1], node: [0], t: [0], told: [[0]] };
+      const events = { seq: [0], kind: [0], request: [1], node: [0], t: [0], offset: [0], sentence: [[0]] };
       const big = new Store({ groups: [], what: [], states: [], add: { nodes, events }, kinds: ["x"], templates: ["x"] });
       const scene = big.scene(0);
       return [scene.alive.length, outlineRows(scene, foldedAtFirst(scene)).length];

@@ -95,7 +95,7 @@ def test_no_cell_of_the_trie_is_cut(page: Page, width: int) -> None:
         script.read("close")
     recording = script.recording()
     data = dataset_of(recording).whole()
-    for table in ("events", "uses", "nodes", "readings"):
+    for table in ("events", "ranks", "nodes", "readings"):
         for column in ("seq", "born", "died", "clock"):
             if column in data["add"][table]:
                 data["add"][table][column] = [value + 320_000 if value >= 0 else value for value in data["add"][table][column]]

@@ -60,7 +60,7 @@ def test_what_stands_at_a_moment_stays(whole: dict[str, Any], monkeypatch: pytes
         assert last(after["readings"], seq) == last(before["readings"], seq)
         assert last(after["marks"], seq, what=MOVED) == last(before["marks"], seq, what=MOVED)
         for node, *_ in alive(after["nodes"], seq):
-            assert last(after["uses"], seq, node=node) == last(before["uses"], seq, node=node)
+            assert last(after["ranks"], seq, node=node) == last(before["ranks"], seq, node=node)
     for seq, request in zip(after["events"]["seq"], after["events"]["request"], strict=True):
         assert phases(after["readings"], seq, request) == phases(before["readings"], seq, request)
         for what in ("scheduled", "captured"):

@@ -65,11 +65,8 @@ class Comparison(Rich):
 
     def moments(self, request: int) -> tuple[Moment, Moment] | None:
         """Return both moments at the end of a request; None when one of them did not get there."""
-        ends = [side.events.select("seq", "request").filter(pl.col("request") == request).get_column("seq").max() for side in (self.a, self.b)]
-        first, second = ends
-        if not isinstance(first, int) or not isinstance(second, int):
-            return None
-        return self.a.at(first), self.b.at(second)
+        first, second = self.a.end_of(request), self.b.end_of(request)
+        return None if first is None or second is None else (self.a.at(first), self.b.at(second))
 
     def tries(self, request: int) -> list[AlignedRow]:
         """Return the tries at the end of a request side by side, common nodes in one row; empty when one of them did not get there."""

@@ -23,7 +23,6 @@ from kvlab.views.dashboard import texts as said
 from kvlab.views.dashboard.about import About
 from kvlab.views.dashboard.request_rows import RequestRows
 from kvlab.views.dashboard.sentences import sentence
-from kvlab.views.dashboard.stream import events_of
 from kvlab.views.dashboard.tables import FIGURES, MARKS, NODES, OWNERS, PHASES, QUIET, SPANS, STATES, STOPS, TABLES
 
 Columns = dict[str, list[Any]]
@@ -64,16 +63,8 @@ class Dataset:
         self._sent: dict[str, int] = {}
         self._layers: dict[int, str] = {}
         self._handlers: dict[type[ev.Event], Callable[[Any], None]] = {
-            ev.NodeBorn: self._born,
-            ev.NodeSplit: self._split,
-            ev.NodeMerged: self._merged,
-            ev.NodeRemoved: self._removed,
             ev.NodeRanked: self._ranked,
             ev.BufferChanged: self._buffer_changed,
-            ev.SnapshotTaken: self._snapshot,
-            ev.SnapshotPlaced: self._placed,
-            ev.SnapshotOwned: self._owned,
-            ev.SnapshotClosed: self._snapshot_closed,
             ev.BytesRead: self._read,
             ev.WrongPositions: self._wrong,
             ev.Allocated: self._moved,
@@ -162,6 +153,10 @@ class Dataset:
         if event.kind in STOPS or not (self.thin or event.kind in QUIET):
             self._stop(event)
         self._mark(event)
+        self._nodes.take(event)
+        self._spans.take(event)
+        if isinstance(event, ev.SnapshotTaken):
+            self._layers.setdefault(event.group, event.layer)
         self._requests.take(event)
         if self.texts:
             self._said.take(event)
@@ -189,39 +184,19 @@ class Dataset:
             start, end = (at.index, at.index + 1) if event.kind == "token_out" else (getattr(at, "start", 0), getattr(at, "end", 0))
             self._add("marks", event.seq, event.request, MARKS.index(event.kind), start, end, getattr(at, "node", -1))
 
-    def _born(self, e: Any) -> None:
-        self._nodes.born(e.seq, e.request, e.node, e.parent, e.start, e.end, user=e.user)
-
-    def _split(self, e: Any) -> None:
-        self._nodes.split(e.seq, e.request, e.node, e.head, e.start, e.end)
-
-    def _merged(self, e: Any) -> None:
-        self._nodes.merged(e.seq, e.node, e.head, e.start, e.end)
-
-    def _removed(self, e: Any) -> None:
-        self._nodes.removed(e.seq, e.node)
-
     def _ranked(self, e: Any) -> None:
         protection = list(ev.PROTECTIONS).index(e.protection) + 1 if e.protection else 0
-        used_at = self._used_at.setdefault(e.used, e.seq) if e.used else None
+        seq = self._shown_at(e)
+        used_at = self._used_at.setdefault(e.used, seq) if e.used else None
         # JSON has no infinity
-        self._add("ranks", e.seq, e.node, protection, used_at, None if e.first is None else min(e.first, sys.float_info.max), e.second, e.third)
+        self._add("ranks", seq, e.node, protection, used_at, None if e.first is None else min(e.first, sys.float_info.max), e.second, e.third)
+
+    def _shown_at(self, e: ev.Event) -> int:
+        """Return the stop at which a quiet event shows: the one before it, whose effect it is, where every event but these is a stop."""
+        return e.seq if self.thin or self.first < 0 else self.last
 
     def _buffer_changed(self, e: Any) -> None:
-        self._add("buffers", e.seq, e.group, e.offset, e.start, e.capacity)
-
-    def _snapshot(self, e: Any) -> None:
-        self._layers.setdefault(e.group, e.layer)
-        self._spans.taken(SpanVersion(e.snapshot, e.seq, None, e.group, e.layer, e.start, e.end, e.state, e.counted, e.retained, e.request))
-
-    def _placed(self, e: Any) -> None:
-        self._spans.placed(e.seq, e.snapshot, e.node)
-
-    def _owned(self, e: Any) -> None:
-        self._spans.owned(e.seq, e.snapshot, e.counted, e.retained)
-
-    def _snapshot_closed(self, e: Any) -> None:
-        self._spans.closed(e.seq, e.snapshot)
+        self._add("buffers", self._shown_at(e), e.group, e.offset, e.start, e.capacity)
 
     def _read(self, e: Any) -> None:
         if e.source == PREDICTED:
@@ -246,8 +221,8 @@ def dataset_of(recording: Recording, *, texts: bool = False, most: int = MOST) -
     made = recording.manifest
     about = About.of(f"{made.model}, {made.workload or 'no workload'}", made.policy, made.shape, made.source, made.left_out)
     searchable = said.of_recording(recording, texts=texts)
-    data = Dataset(about, texts=texts and made.stored_text, searchable=searchable, thin=recording.events.height > most)
-    data.take(events_of(recording.events, texts=data.texts))
+    data = Dataset(about, texts=texts and made.stored_text, searchable=searchable, thin=recording.count > most)
+    data.take(recording.replay(texts=data.texts))
     return data
 
 

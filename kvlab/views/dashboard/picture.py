@@ -36,7 +36,7 @@ class Still(Rich):
     def bundle(self) -> dict[str, Any]:
         """Return {mime type: data}: text, and a picture where there is something to draw."""
         made: dict[str, Any] = {"text/plain": self.words}
-        if self.recording.events.height:
+        if self.recording.count:
             made["image/png"] = static.png(chart(self.recording, self.at), SCALE)
         return made
 

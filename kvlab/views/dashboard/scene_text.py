@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 
+from kvlab.events import Matched, RequestClosed
 from kvlab.recording import Recording
 from kvlab.units import binary
 from kvlab.views.spans_chart import spans_text
@@ -18,10 +16,10 @@ OWNERS = ("counted", "budget", "snapshots", "live", "unattributed", "pool", "act
 
 def text(recording: Recording, at: int, sentence: str) -> str:
     """Return the moment right after event `at` as text; `sentence` says what happened."""
-    if not recording.events.height:
+    if not recording.count:
         return "dashboard: nothing has happened yet"
     moment = recording.at(at)
-    place = f"at event {at} of {recording.events.item(-1, 'seq')}, request {moment.request}" if at >= 0 else "before the run: what stands in the cache"
+    place = f"at event {at} of {recording.last}, request {moment.request}" if at >= 0 else "before the run: what the cache holds"
     parts = [
         f"dashboard {place}",
         f"  {sentence}",
@@ -45,13 +43,11 @@ def request_line(recording: Recording, request: int, at: int) -> str:
     """Return what is known of a request at a moment: how its prompt divides, and why."""
     if request < 1:
         return "request: none is under way"
-    matched = recording.events.filter(kind="matched", request=request)
-    if not matched.height or matched.item(-1, "seq") > at:
-        return f"request {request}: not matched yet"
-    row: Mapping[str, Any] = matched.row(-1, named=True)
-    told = f"request {request}: {row['tokens']} tokens, matched {row['matched']}, cached {row['cached']}, left {row['left']} ({row['reason']})"
-    ended = recording.events.filter(kind="request_closed", request=request)
-    if ended.height and ended.item(-1, "seq") <= at:
-        stop = ended.item(-1, "stop")
-        told += f"; {ended.item(-1, 'generated')} generated, " + ("cancelled" if stop == "cancelled" else f"stopped by {stop}")
-    return told
+    past = [event for event in recording.replay(Matched, RequestClosed) if event.request == request and event.seq <= at]
+    words = f"request {request}: not matched yet"
+    for event in past:
+        if isinstance(event, Matched):
+            words = f"request {request}: {event.tokens} tokens, matched {event.matched}, cached {event.cached}, left {event.left} ({event.reason})"
+        elif isinstance(event, RequestClosed):
+            words += f"; {event.generated} generated, " + ("cancelled" if event.stop == "cancelled" else f"stopped by {event.stop}")
+    return words

@@ -31,7 +31,7 @@ take a node (the number of `protections`), the event of its last use (null: neve
 `sites`: the Python code that allocated an event's bytes; `tokens`: the texts of a request's tokens from `start` on."""
 
 QUIET = frozenset({"node_ranked", "buffer_changed"})
-"""The kinds of events that change what is shown and are no stop of their own."""
+"""The kinds of events that change what is shown and are no stop of their own: they show at the stop before them."""
 
 OWNERS = ("live", "transient", "pool", "weights")
 """Who holds bytes beside snapshots, by their number in `moves.owner`."""

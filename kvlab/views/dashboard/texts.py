@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from kvlab import events as ev
 from kvlab.lab.source import Source
 from kvlab.recording import Recording
+from kvlab.recording.replay import prompt_tokens
 
 Row = tuple[int, int, int, list[str]]
 
@@ -44,12 +44,6 @@ class Texts:
                 self.tokens.append((event.seq, event.request, self._prompt + event.index, [event.text]))
 
 
-def prompt_tokens(event: ev.RequestBegan) -> list[tuple[int, str]]:
-    """Return a prompt's token ids, each with the text it adds; [] when the event does not carry them."""
-    told: str | None = event.prompt_tokens
-    return [(int(token), str(text)) for token, text in json.loads(told)] if told else []
-
-
 def of_present(on: Source) -> Iterator[Row]:
     """Yield the texts of the tokens on the edge of each node that is there now, as the model's tokenizer reads them; node n has the request -1 - n."""
     for node in on.cache.trie.walk():
@@ -66,6 +60,7 @@ def of_recording(recording: Recording, *, texts: bool) -> str:
         return NOT_STORED
     if not texts:
         return HIDDEN
-    told = recording.events.get_column("prompt_tokens").drop_nulls()
+    began = (event for event in recording.replay(ev.RequestBegan, texts=True) if isinstance(event, ev.RequestBegan))
+    first = next((event for event in began if event.prompt_tokens), None)
     # the twin's tokens have no text
-    return SHOWN if told.len() and any(text for _, text in json.loads(told[0])) else NO_TOKENS
+    return SHOWN if first is not None and any(text for _, text in prompt_tokens(first)) else NO_TOKENS

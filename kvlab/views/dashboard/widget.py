@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Any
 
 import anywidget
-import polars as pl
 import traitlets
 
 from kvlab.cache.present import present
@@ -25,7 +24,6 @@ from kvlab.views.dashboard import texts as said
 from kvlab.views.dashboard.about import About, about_source
 from kvlab.views.dashboard.dataset import WORDS, Dataset, dataset_of
 from kvlab.views.dashboard.sentences import text
-from kvlab.views.dashboard.stream import events_of
 
 UNTIL: dict[str, str] = {"event": "", "phase": "bytes_read", "request": "request_began", "split": "node_split", "eviction": "evicted"}
 """What `next` can be asked to stop at, by the kind of the event."""
@@ -134,8 +132,8 @@ class Dashboard(anywidget.AnyWidget):
     @property
     def sentence(self) -> str:
         """What happened at the moment that is shown, and which rule did it."""
-        row = self.recording.events.filter(pl.col("seq") == self.at)
-        return text(events_of(row)[0], self._dataset.about.policy) if row.height else "Nothing has happened yet."
+        event = self.recording.event(self.at)
+        return text(event, self._dataset.about.policy) if event is not None else "Nothing has happened yet."
 
     def still(self) -> picture.Still:
         """Return the moment that is shown as a picture and a text, which stay in a stored notebook."""

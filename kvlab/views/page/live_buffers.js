@@ -16,6 +16,6 @@ function liveBuffers(scene) {
 
 function liveWords(live) {
   if (live.kind === "recurrent") return `state after ${many(live.offset, "token")}`;
-  const room = live.room < 0 ? "room not recorded" : `room for ${many(live.room, "token")}`;
-  return `offset ${live.offset}${live.window ? `; window of ${live.window}` : ""}${live.from > 0 ? `; holds [${live.from}, ${live.offset})` : ""}; ${room}`;
+  if (live.window) return `offset ${live.offset}; ring of the last ${live.window} tokens holds [${live.from}, ${live.offset})${live.room < 0 ? "" : `, room for ${live.room}`}`;
+  return `offset ${live.offset}, ${live.room < 0 ? "room not recorded" : `room for ${many(live.room, "token")}`}`;
 }
