@@ -190,7 +190,7 @@ def _require_in_range(events: pl.DataFrame) -> None:
                 raise UnreadableInput(
                     what=f"the recording's column {name} holds {value:,}",
                     why=f"it is from {least:,} to {most:,} in any run",
-                    hint="ask for the recording again; what made this one is not kvlab, or it was damaged",
+                    hint="get the recording again; what made this one is not kvlab, or it was damaged",
                 )
 
 
@@ -211,7 +211,7 @@ def _less(room: Size, data: bytes, name: str) -> Size:
         raise UnreadableInput(
             what=f"the recording's part {name} unpacks to {size.values:,} values and {binary(size.bytes)}",
             why=f"all parts may have {VALUES_A_BYTE} values and {MOST_RATIO} bytes for each byte stored, which is far more than a recording has",
-            hint="ask for the recording again; what made this one is not kvlab",
+            hint="get the recording again; what made this one is not kvlab",
         )
     return left
 

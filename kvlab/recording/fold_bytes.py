@@ -1,6 +1,6 @@
 """The table `bytes`: every reading in long form, a row for each owner and kind of bytes.
 
-Invariants: rows stand in the order of `seq`, then of `MEANING`; predictions of the twin are rows with `source` twin.
+Invariants: rows are in the order of `seq`, then of `MEANING`; predictions of the twin are rows with `source` twin.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def _fits(value: Any, type_name: str) -> bool:
 
 
 def _no_manifest(name: str, why: str) -> UnreadableInput:
-    return UnreadableInput(what=f"{name} cannot be read as a recording's manifest", why=why, hint="record again, or ask for the recording again")
+    return UnreadableInput(what=f"{name} cannot be read as a recording's manifest", why=why, hint="record again, or get the recording again")
 
 
 def _last_part(value: Any) -> Any:

@@ -29,7 +29,7 @@ def reported(*, weights: int, live: int, paged_out: int, pool: int = 0, shared: 
 def shared_with_live(recording: Recording) -> dict[int, int]:
     """Return, by request of a twin's recording, the bytes that the frontier's snapshots share with the live state when it has closed.
 
-    A real run is not asked: there kvlab copies a state, and the allocator's own count says what is held.
+    Not of a real run: there kvlab copies a state, and the allocator's own count says what is held.
     """
     if recording.manifest.source != "twin":
         return {}
@@ -49,16 +49,16 @@ def reported_bytes(recording: Recording) -> dict[int, int]:
         UnreadableInput: the recording cannot be read.
     """
     shared = shared_with_live(recording)
-    told: dict[int, int] = {}
+    found: dict[int, int] = {}
     for row in recording.requests.filter(pl.col("counted").is_not_null()).iter_rows(named=True):
-        told[row["request"]] = reported(
+        found[row["request"]] = reported(
             weights=row["retained"] - row["live"] - row["snapshots"],
             live=row["live"],
             paged_out=row["paged_out"],
             pool=row["pool"] or 0,
             shared=shared.get(row["request"], 0),
         )
-    return told
+    return found
 
 
 def ps_size(count: float) -> str:

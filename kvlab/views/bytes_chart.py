@@ -50,17 +50,17 @@ def bytes_chart(recording: Recording, at: alt.Parameter | None = None) -> alt.La
     read = readings(recording)
     if not read.height:
         words = "no bytes were read"
-        layers, title, told = [theme.nothing(words)], alt.Title("Bytes by owner"), words
+        layers, title, about = [theme.nothing(words)], alt.Title("Bytes by owner"), words
     else:
         owners = drawn_owners(read)
         table, unit = chart_table(read, owners)
         budget_drawn = 0 < largest(table, "budget") <= FAR_ABOVE * _stack_top(table, owners)
         layers = _layers(table, unit, f"budget {binary(last_bytes(read, 'budget'))}" if budget_drawn else "", owners)
-        title, told = _title(read, unit, owners, budget_drawn=budget_drawn), description(recording)
+        title, about = _title(read, unit, owners, budget_drawn=budget_drawn), description(recording)
         if at is not None:
             moment = alt.Chart(table).transform_filter(f"datum.seq == {at.name}").transform_aggregate(x="min(x)")
             layers.append(moment.mark_rule(color=theme.INK, strokeWidth=2).encode(x=_x(table)))
-    made = alt.LayerChart(layer=layers).properties(width=WIDTH, title=title, description=told)
+    made = alt.LayerChart(layer=layers).properties(width=WIDTH, title=title, description=about)
     return made if at is None else made.add_params(at)
 
 
@@ -114,14 +114,14 @@ def _stack_top(table: pl.DataFrame, owners: tuple[str, ...]) -> float:
 
 
 def _title(read: pl.DataFrame, unit: str, owners: tuple[str, ...], *, budget_drawn: bool) -> alt.Title:
-    beside = [f"weights {binary(last_bytes(read, 'weights'))} lie below and are not drawn"]
+    notes = [f"weights {binary(last_bytes(read, 'weights'))} lie below and are not drawn"]
     if "pool" not in owners:
-        beside.append(f"pool, up to {binary(largest(read, 'pool'))}, not drawn")
+        notes.append(f"pool, up to {binary(largest(read, 'pool'))}, not drawn")
     if not budget_drawn and (budget := last_bytes(read, "budget")):
-        beside.append(f"budget {binary(budget)} is far above")
+        notes.append(f"budget {binary(budget)} is far above")
     if footprint := _footprint(read):
-        beside.append(footprint.removeprefix("; "))
-    return alt.Title(f"Bytes by owner over the requests, in {unit}", subtitle="; ".join(beside))
+        notes.append(footprint.removeprefix("; "))
+    return alt.Title(f"Bytes by owner over the requests, in {unit}", subtitle="; ".join(notes))
 
 
 def _x(table: pl.DataFrame) -> alt.X:

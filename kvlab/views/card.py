@@ -32,7 +32,7 @@ def summary(recording: Recording) -> list[tuple[str, str]]:
 
 
 def _bytes(read: pl.DataFrame, name: str) -> str:
-    """Return the last bytes that were read in words; an import tells some owners' only."""
+    """Return the last bytes that were read in words; an import has some owners' only."""
     was_read = read.get_column(name).null_count() < read.height
     return binary(last_bytes(read, name)) if was_read or not read.height else "(not read)"
 
@@ -44,8 +44,8 @@ OUTSIDE = ("size", "size_vram", "footprint", "rss", "swap_used", "available")
 def _seen_from_outside(recording: Recording) -> list[tuple[str, str]]:
     """Return the lines of a recording in which no cache was looked into: the last figure of each gauge that was read."""
     manifest, requests = recording.manifest, recording.requests
-    told = recording.observed.filter(pl.col("value").is_not_null()).unique("gauge", keep="last", maintain_order=True)
-    last: dict[str, int] = dict(told.select("gauge", "value").iter_rows())
+    read = recording.observed.filter(pl.col("value").is_not_null()).unique("gauge", keep="last", maintain_order=True)
+    last: dict[str, int] = dict(read.select("gauge", "value").iter_rows())
     seen = [f"{gauge} {binary(last[gauge])}" for gauge in OUTSIDE if gauge in last]
     return [
         *(("incomplete", words) for words in recording.warnings),

@@ -19,7 +19,7 @@ def checklist_part(checklist: Checklist | None) -> str:
     count = len(checklist.missing)
     return (
         '<h2>Checklist</h2><p class="quiet">What has to be known before a server is said to give its bytes back, or not to. '
-        f"{count} item{'' if count == 1 else 's'} missing; beside each stands what fills it.</p>"
+        f"{count} item{'' if count == 1 else 's'} missing; each names what fills it.</p>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Checklist"><table><thead><tr><th scope="col"></th><th scope="col" class="words">item</th>'
         f'<th scope="col" class="words">what is known, or the command that fills it</th></tr></thead><tbody>{rows}</tbody></table></div>'
         f'<p><span class="verdict">{escape(DECISIONS[checklist.decision])}</span>: {escape(checklist.reason)}</p>'

@@ -31,7 +31,7 @@ RUN, LAYERS = 1, 2
 REQUESTS, PHASES, FORWARDS, INSTANTS = 1, 2, 3, 4
 THREADS = {REQUESTS: "requests", PHASES: "phases", FORWARDS: "forwards", INSTANTS: "splits, merges, evictions"}
 OWNERS = ("weights", "live", "snapshots", "transient", "unattributed", "pool")
-BESIDE = ("counted", "budget", "active")
+OTHERS = ("counted", "budget", "active")
 TWIN = "a twin: its times are those of kvlab's own code, no model's seconds"
 TRACE = headed("a trace", lambda head: head.startswith(b'{"otherData":{"kvlab":'))
 _ORDER = ("begin", "prefill", "attach", "decode", "close")
@@ -120,8 +120,8 @@ def _us(seconds: float) -> int:
 
 
 def _names(recording: Recording) -> Iterator[Row]:
-    beside = "" if recording.has_seconds else f" ({TWIN})"
-    for pid, name in ((RUN, f"{recording.manifest.model}: requests{beside}"), (LAYERS, "snapshots by layer")):
+    note = "" if recording.has_seconds else f" ({TWIN})"
+    for pid, name in ((RUN, f"{recording.manifest.model}: requests{note}"), (LAYERS, "snapshots by layer")):
         yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
     for tid, name in THREADS.items():
         yield {"ph": "M", "name": "thread_name", "pid": RUN, "tid": tid, "args": {"name": name}}
@@ -148,12 +148,12 @@ def _requests(recording: Recording) -> Iterator[Row]:
     times = _times(recording)
     for row in recording.requests.iter_rows(named=True):
         start, end = times[row["request"]]
-        told = {
+        known = {
             name: row[name]
             for name in ("tokens", "matched", "cached", "left", "evaluated", "generated", "reason", "limiting_layer", "stop")
             if row[name] is not None
         }
-        yield _slice(REQUESTS, f"request {row['request']}{' ' + row['label'] if row['label'] else ''}", "request", start, end, **told)
+        yield _slice(REQUESTS, f"request {row['request']}{' ' + row['label'] if row['label'] else ''}", "request", start, end, **known)
     if recording.manifest.left_out:
         # without the readings of prefill its end is unknown, and a phase that follows would begin too early
         return
@@ -169,7 +169,7 @@ def _requests(recording: Recording) -> Iterator[Row]:
 
 
 def _forwards(recording: Recording) -> Iterator[Row]:
-    # a token that stands for a whole reply is no forward
+    # a token that represents a whole reply is no forward
     kinds = [ChunkRan] if TOKENS in recording.manifest.left_out else [ChunkRan, TokenOut]
     before = 0.0
     for event in recording.replay(*kinds):
@@ -189,9 +189,9 @@ def _instants(recording: Recording) -> Iterator[Row]:
 
 
 def _counters(recording: Recording) -> Iterator[Row]:
-    for row in recording.readings.select("t", *OWNERS, *BESIDE).iter_rows(named=True):
+    for row in recording.readings.select("t", *OWNERS, *OTHERS).iter_rows(named=True):
         yield _counter("bytes by owner", row["t"], {name: row[name] for name in OWNERS if row[name] is not None})
-        yield from (_counter(f"{name} bytes", row["t"], {name: row[name]}) for name in BESIDE if row[name] is not None)
+        yield from (_counter(f"{name} bytes", row["t"], {name: row[name]}) for name in OTHERS if row[name] is not None)
 
 
 def _counter(name: str, t: float, values: Row) -> Row:

@@ -22,8 +22,8 @@ def event_text(event: Event) -> str:
 
     Left out are fields that are 0, empty or false, and seconds, so that the same run gives the same lines.
     """
-    told = [(item.name, getattr(event, item.name)) for item in fields(event) if item.name not in _STAMPS]
-    words = [f"{name}={_words(name, value)}" for name, value in told if _says_something(name, value)]
+    given = [(item.name, getattr(event, item.name)) for item in fields(event) if item.name not in _STAMPS]
+    words = [f"{name}={_words(name, value)}" for name, value in given if _says_something(name, value)]
     return f"{event.seq:>4}  {event.kind:<15}  {' '.join(words)}".rstrip()
 
 

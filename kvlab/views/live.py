@@ -1,7 +1,7 @@
 """The interactive form of a chart in JupyterLab: Altair's own widget, fed from this package, without a network.
 
 Invariant: off until `%load_ext kvlab` turns it on, so that importing kvlab or showing an object changes nothing global.
-A stored notebook has the PNG beside the widget, so it reads without a kernel.
+A stored notebook has the PNG with the widget, so it reads without a kernel.
 """
 
 from __future__ import annotations

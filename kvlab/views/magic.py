@@ -24,7 +24,7 @@ def turn_on(ip: Any) -> None:
 
         %%kvlab_trace LAB [NAME]
 
-        LAB is the variable with the lab or the twin. The recording is kept in the variable NAME, or in `kvlab_recording`. What stood in the
+        LAB is the variable with the lab or the twin. The recording is kept in the variable NAME, or in `kvlab_recording`. What was in the
         cache before is shown too; prompts and replies are not kept. Example:
 
             %%kvlab_trace lab seen
@@ -75,12 +75,12 @@ def kvlab_trace(ip: Any, line: str, cell: str) -> None:
 
 
 def _run(ip: Any, cell: str) -> None:
-    """Run a cell as the shell does; its error is raised, and told once: by the cell that holds the magic."""
-    told: list[list[str]] = []
+    """Run a cell as the shell does; its error is raised, and shown once: by the cell that holds the magic."""
+    shown: list[list[str]] = []
     usual = ip._showtraceback  # noqa: SLF001  # the shell's hook for frontends; there is no other
 
     def keep(_kind: Any, _error: Any, lines: list[str]) -> None:
-        told.append(lines)
+        shown.append(lines)
 
     ip._showtraceback = keep  # noqa: SLF001
     try:
@@ -88,9 +88,9 @@ def _run(ip: Any, cell: str) -> None:
     finally:
         ip._showtraceback = usual  # noqa: SLF001
     error = ran.error_before_exec or ran.error_in_exec
-    if error is not None and told:
-        # as the inner cell would have told it: without the frames of this magic
-        error._render_traceback_ = lambda: told[-1]
+    if error is not None and shown:
+        # as the inner cell would have shown it: without the frames of this magic
+        error._render_traceback_ = lambda: shown[-1]
     ran.raise_error()
 
 

@@ -59,8 +59,8 @@ def _versions(recording: Recording) -> str:
     ram = made.machine.get("ram_bytes")
     rows = [
         ("model", _plain(model_of(recording))),
-        ("server", _plain(version) if version else "version not told"),
-        ("rules", policy_words(made.policy) if made.policy else "not told"),
+        ("server", _plain(version) if version else "version unknown"),
+        ("rules", policy_words(made.policy) if made.policy else "unknown"),
         ("kvlab", ", ".join([made.kvlab, *mlx])),
         ("source", f"{made.source}, {many(recording.requests.height, 'request')}"),
         *notes(made),

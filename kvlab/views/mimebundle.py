@@ -1,7 +1,7 @@
 """How rich objects show themselves: text always, a PNG where there is something to draw, a widget after `%load_ext kvlab`.
 
-Invariants: no `text/html` beside a PNG, since a stored notebook without a kernel would show it instead (the cards of twins and findings have no PNG);
-whatever goes wrong while drawing, the cell lives: the text says what failed.
+Invariants: no `text/html` with a PNG, since a stored notebook without a kernel would show it instead (the cards of twins and findings have no PNG);
+whatever goes wrong while drawing, the cell goes on: the text says what failed.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def tree_text(part: Part) -> str:
 
 
 def tree_html(part: Part) -> str:
-    """Return a tree as an HTML fragment that folds; a path can be copied as it stands."""
+    """Return a tree as an HTML fragment that folds; a path can be copied as it is."""
     path = f"<code>{escape(part.path)}</code> " if part.path else ""
     if not part.below:
         return f"<div style='padding-left:1.2em'>{path}{escape(part.words)}</div>"
@@ -68,8 +68,8 @@ def _some(parts: list[Part]) -> tuple[Part, ...]:
 def _policy(policy: Policy, path: str) -> Part:
     main = Policy().to_dict()
     choices = policy.to_dict()
-    told = {name: _choice(name, value) for name, value in choices.items()}
-    below = tuple(Part(f"{path}.{name}", f"{words}{'' if choices[name] == main[name] else '  (not as main)'}") for name, words in told.items())
+    words_of = {name: _choice(name, value) for name, value in choices.items()}
+    below = tuple(Part(f"{path}.{name}", f"{words}{'' if choices[name] == main[name] else '  (not as main)'}") for name, words in words_of.items())
     differs = sum(choices[name] != main[name] for name in choices)
     return Part(path, f"Policy: {'as upstream main' if not differs else f'{differs} of {len(choices)} choices are not as upstream main'}", below)
 
@@ -86,7 +86,7 @@ def _layer(layer: Any, path: str) -> Part:
         Part(f"{path}.store.live_retained()", f"{binary(store.live_retained())} kept alive"),
         Part(f"{path}.lazies", f"{len(layer.lazies)} lazy snapshots"),
     )
-    rewinds = "rewinds to any offset" if layer.rewinds else "is restored where a snapshot stands"
+    rewinds = "rewinds to any offset" if layer.rewinds else "is restored where there is a snapshot"
     return Part(path, f"Layer of kind {layer.kind}: {rewinds}", below)
 
 

@@ -1,6 +1,6 @@
 """The trie as rows, depth first: the middle form between a moment and its drawing or its text.
 
-Invariants: a parent's row stands above its children's; children stand in the order of their ids, so a new branch comes last;
+Invariants: a parent's row is above its children's; children are in the order of their ids, so a new branch comes last;
 every alive node has exactly one row; depth is the number of ancestors.
 """
 

@@ -27,12 +27,12 @@ WIDTH, HEIGHT = 720, 270
 
 
 def outside_chart(recording: Recording) -> alt.LayerChart:
-    """Return the chart of a probe's recording: over its requests, or over seconds when it asked nothing."""
-    asked = recording.requests.height > 0
-    rows = request_rows(recording) if asked else sample_rows(recording)
-    over = "request" if asked else "t"
+    """Return the chart of a probe's recording: over its requests, or over seconds when it sent none."""
+    sent = recording.requests.height > 0
+    rows = request_rows(recording) if sent else sample_rows(recording)
+    over = "request" if sent else "t"
     drawn = [name for name in LINES if rows.get_column(name).sum()]
-    title = alt.Title("What was seen from outside", subtitle=_told(rows, drawn))
+    title = alt.Title("What was seen from outside", subtitle=_ends_words(rows, drawn))
     if not drawn:
         words = "no bytes were read"
         return alt.LayerChart(layer=[theme.nothing(words)]).properties(width=WIDTH, title=title, description=words)
@@ -47,7 +47,7 @@ def outside_chart(recording: Recording) -> alt.LayerChart:
         alt.Chart(long)
         .mark_line(point=len(long) <= 400)
         .encode(
-            alt.X("x:Q", title="request" if asked else "seconds", scale=alt.Scale(nice=False), axis=alt.Axis(tickMinStep=1)),
+            alt.X("x:Q", title="request" if sent else "seconds", scale=alt.Scale(nice=False), axis=alt.Axis(tickMinStep=1)),
             alt.Y("bytes:Q", title=unit.name, scale=alt.Scale(zero=False)),
             colour,
             dash,
@@ -55,11 +55,11 @@ def outside_chart(recording: Recording) -> alt.LayerChart:
         )
     )
     return alt.LayerChart(layer=[lines]).properties(
-        width=WIDTH, height=HEIGHT, title=title, description=f"Lines over {rows.height} looks. {_told(rows, drawn)}"
+        width=WIDTH, height=HEIGHT, title=title, description=f"Lines over {rows.height} samples. {_ends_words(rows, drawn)}"
     )
 
 
-def _told(rows: pl.DataFrame, drawn: list[str]) -> str:
+def _ends_words(rows: pl.DataFrame, drawn: list[str]) -> str:
     """Return the first and the last figure of each line, for readers who cannot see it."""
     ends = {name: rows.get_column(name).drop_nulls() for name in drawn}
-    return "; ".join(f"{WORDS[name]} {binary(told[0])} to {binary(told[-1])}" for name, told in ends.items() if len(told))
+    return "; ".join(f"{WORDS[name]} {binary(values[0])} to {binary(values[-1])}" for name, values in ends.items() if len(values))

@@ -1,4 +1,4 @@
-"""The text of what a probe saw: a row a request or a look, the signs of life, the warnings. All bytes of a table are in the unit that its header names."""
+"""The text of what a probe saw: a row a request or a sample, the signs of life, the warnings. All bytes of a table are in the unit that its header names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BYTES = ("size", "footprint", "rss", "mapped", "swap_used", "swapped_in", "swapp
 """Columns of bytes."""
 
 _REQUEST = ("request", "label", "context", "concurrency", "tokens", "cached", "generated", "stop", "ttft_s", "listed", "runner_pid")
-_LOOK = ("t", "listed", "context", "runner_pid")
+_SAMPLE = ("t", "listed", "context", "runner_pid")
 _MOST = 40
 """Rows that are shown; the recording has all."""
 
@@ -26,11 +26,11 @@ def outside_text(recording: Recording) -> str:
     """Return a probe's recording as text, without a verdict."""
     made = recording.manifest
     server = f"server {made.origin.get('server_version') or 'of unknown version'} on {made.origin.get('server', 'this machine')}"
-    asked = recording.requests.height > 0
-    rows = request_rows(recording) if asked else sample_rows(recording)
+    sent = recording.requests.height > 0
+    rows = request_rows(recording) if sent else sample_rows(recording)
     parts = [
         f"{server}, port {made.origin.get('port')}; {_model(recording)}",
-        _table(rows, _REQUEST if asked else _LOOK),
+        _table(rows, _REQUEST if sent else _SAMPLE),
         _signs(recording),
         _warnings(recording),
     ]
@@ -44,7 +44,7 @@ def _model(recording: Recording) -> str:
 
 
 def _table(rows: pl.DataFrame, columns: tuple[str, ...]) -> str:
-    # of a small process, too: what the machine has left stands in the same unit
+    # of a small process, too: what the machine has left is in the same unit
     unit = unit_for(max(4 * MIB, *(largest(rows, name) for name in ("size", "footprint"))))
     columns = tuple(name for name in columns if rows.get_column(name).null_count() < rows.height)
     # what was not read, or never was above 0, takes no room; the recording has it
@@ -60,8 +60,8 @@ def _table(rows: pl.DataFrame, columns: tuple[str, ...]) -> str:
 def _label(row: dict[str, Any]) -> str | None:
     """Return what a request is called; of something done instead of one what it was, in brackets."""
     signs: list[str] = row["signs"] or []
-    asked = next((sign.removesuffix("_asked") for sign in signs if sign in ("unload_asked", "restart_asked")), "left out")
-    return row["label"] or (f"({asked})" if row["stop"] is None else None)
+    action = next((sign.removesuffix("_asked") for sign in signs if sign in ("unload_asked", "restart_asked")), "left out")
+    return row["label"] or (f"({action})" if row["stop"] is None else None)
 
 
 def _cell(value: Any) -> object:
@@ -73,7 +73,7 @@ def _signs(recording: Recording) -> str:
     lines = [_sign(row) for row in rows.iter_rows(named=True)]
     if len(lines) > _MOST:
         lines = [*lines[: _MOST // 2], f"  … {len(lines) - _MOST} more in the recording", *lines[-(_MOST // 2) :]]
-    return "\n".join(["seen besides:", *lines]) if lines else ""
+    return "\n".join(["also seen:", *lines]) if lines else ""
 
 
 def _sign(row: dict[str, Any]) -> str:

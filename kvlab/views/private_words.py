@@ -14,7 +14,7 @@ PATH = "(a path)"
 ADDRESS = "(an address)"
 USER = "(a user)"
 ACCOUNT = "ACCOUNT"
-"""Stands in the middle of a model's name, and stays the same when it is read again."""
+"""Is in the middle of a model's name, and stays the same when it is read again."""
 
 _API = re.compile(r"(?<![\w.])/(api|v1|proc)/")
 _PATHS = re.compile(

@@ -79,7 +79,7 @@ def report_html(recording: Recording, findings: Findings | None = None, checklis
         "<h2>Step through it</h2>",
         f'<p class="quiet">The slider, a click on the bytes, or the keys named below move the moment that everything shows.{escape(fewer)}</p>',
         '<div id="kvlab"></div>',
-        '<h2>The same as pictures and text</h2><p class="quiet">As it stands at the end.</p>',
+        '<h2>The same as pictures and text</h2><p class="quiet">As it is at the end.</p>',
         *places,
         report_parts.requests_part(recording),
         report_parts.manifest_part(recording),

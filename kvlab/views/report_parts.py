@@ -133,8 +133,8 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 
 def _warnings(table: pl.DataFrame) -> str:
-    told = table.select("request", "warnings").explode("warnings").drop_nulls()
-    items = "".join(f"<li>request {request}: {escape(message)}</li>" for request, message in told.head(100).iter_rows())
+    warnings = table.select("request", "warnings").explode("warnings").drop_nulls()
+    items = "".join(f"<li>request {request}: {escape(message)}</li>" for request, message in warnings.head(100).iter_rows())
     return f"<h2>Warnings</h2><ul>{items}</ul>" if items else ""
 
 

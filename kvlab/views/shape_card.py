@@ -23,14 +23,14 @@ KIND_WORDS = {
 }
 """What a layer kind is in words."""
 
-TITLES = ("kind", "layers", "a token", "a checkpoint", "window", "told by")
+TITLES = ("kind", "layers", "a token", "a checkpoint", "window", "source")
 
 
 def shape_card(twin: Twin) -> str:
     """Return the card as text; every figure with its unit."""
     lines = [f"  {name:<12}  {words}" for name, words in facts(twin)]
     table = text_table.columns(TITLES, _rows(twin), left=(0, 5))
-    sources = [f"  {name:<13}  {told}" for name, told in twin.provenance.items()]
+    sources = [f"  {name:<13}  {one}" for name, one in twin.provenance.items()]
     parts = [f"Twin of {twin.name}", *lines, "", *(f"  {line}" for line in table.splitlines())]
     return "\n".join([*parts, *(["", *sources] if sources else [])])
 
@@ -41,8 +41,8 @@ def shape_card_html(twin: Twin) -> str:
     body = "".join("<tr>" + "".join(f"<td>{escape('-' if cell is None else str(cell))}</td>" for cell in row) + "</tr>" for row in _rows(twin))
     # a notebook sets tables to the right, which suits figures and not sentences
     lines = "".join(f'<tr><th>{escape(name)}</th><td style="text-align:left">{escape(words)}</td></tr>' for name, words in facts(twin))
-    told = "".join(f"<li>{escape(name)}: {escape(str(one))}</li>" for name, one in twin.provenance.items())
-    sources = f"<details><summary>Where these figures come from</summary><ul>{told}</ul></details>" if told else ""
+    items = "".join(f"<li>{escape(name)}: {escape(str(one))}</li>" for name, one in twin.provenance.items())
+    sources = f"<details><summary>Where these figures come from</summary><ul>{items}</ul></details>" if items else ""
     return f"<h4>Twin of {escape(twin.name)}</h4><table>{lines}</table><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{sources}"
 
 
@@ -56,14 +56,14 @@ def facts(twin: Twin) -> list[tuple[str, str]]:
         ("a token", _a_token(_kept_by_token(twin))),
         ("a checkpoint", _checkpoint(shape)),
         ("policy", policy_words(twin.policy.to_dict())),
-        ("a request", f"{seen.prompt} tokens asked, {seen.reply} replied, nothing shared but a template: {_adds(seen)}"),
+        ("a request", f"{seen.prompt} prompt tokens, {seen.reply} reply tokens, nothing shared but a template: {_adds(seen)}"),
         ("the budget", _when_full(seen, shape.weights_bytes, twin.provenance.get("weights_bytes"))),
     ]
 
 
 def _status(twin: Twin, figure: str) -> str:
-    told = twin.provenance.get(figure)
-    return f" ({told.status})" if told else ""
+    known = twin.provenance.get(figure)
+    return f" ({known.status})" if known else ""
 
 
 def _a_token(kept: int) -> str:
@@ -82,10 +82,10 @@ def _adds(seen: Outlook) -> str:
     return f"{nodes}, {binary(seen.growth)} counted" if seen.growth > 0 else f"{nodes}, no bytes that stay"
 
 
-def _when_full(seen: Outlook, weights: int, told: Provenance | None) -> str:
+def _when_full(seen: Outlook, weights: int, known: Provenance | None) -> str:
     if seen.full_at is None:
         return f"{binary(seen.budget)} does not fill with such requests"
-    unpacked = f" {UNPACKED}" if told is not None and UNPACKED in told.source else ""
+    unpacked = f" {UNPACKED}" if known is not None and UNPACKED in known.source else ""
     flat = binary(weights + seen.live + seen.budget)
     return f"{binary(seen.budget)} is full at request {seen.full_at:,}; from then on flat at about {flat} (weights{unpacked}, live buffers and budget)"
 
@@ -99,12 +99,12 @@ def _rows(twin: Twin) -> list[list[object]]:
 
 
 def _row(twin: Twin, group: LayerGroup) -> list[object]:
-    told = twin.provenance.get(group.kind)
+    known = twin.provenance.get(group.kind)
     return [
         KIND_WORDS[group.kind],
         len(group.layers),
         binary(group.bytes_per_token) if group.bytes_per_token else None,
         binary(group.state_bytes) if group.state_bytes else None,
         f"{group.window:,} tokens" if group.window else None,
-        told.status if told else None,
+        known.status if known else None,
     ]

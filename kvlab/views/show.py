@@ -27,7 +27,7 @@ def show(obj: Any, findings: Findings | None = None) -> None:
     """
     if in_notebook():
         shown: Any = import_module("IPython.display")
-        # a dashboard whatever is loaded: it was asked for by name
+        # a dashboard whatever is loaded: it was requested by name
         first = dashboard(obj) if isinstance(obj, Recording) else obj
         shown.display(*(item for item in (first, findings) if item is not None))
         return

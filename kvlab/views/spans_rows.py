@@ -38,12 +38,12 @@ def layer_range(layers: Sequence[int]) -> str:
 def with_lanes(spans: pl.DataFrame) -> pl.DataFrame:
     """Return versions of spans with `lane`, from 0 within their group, and `died` filled with `FAR`."""
     filled = spans.with_columns(pl.col("died").fill_null(FAR)).sort("born", "snapshot")
-    lives = filled.group_by("snapshot", maintain_order=True).agg(
+    lifetimes = filled.group_by("snapshot", maintain_order=True).agg(
         pl.col("group").first(), pl.col("born").min(), pl.col("died").max(), pl.col("start").min(), pl.col("end").max()
     )
     taken: dict[int, list[list[tuple[int, int, int]]]] = {}
     lanes: dict[int, int] = {}
-    for snapshot, group, born, died, start, end in lives.iter_rows():
+    for snapshot, group, born, died, start, end in lifetimes.iter_rows():
         lanes[snapshot] = _first_free(taken.setdefault(group, []), born, died, start, end)
     lane = pl.DataFrame({"snapshot": list(lanes), "lane": list(lanes.values())}, schema={"snapshot": filled.schema["snapshot"], "lane": pl.Int64})
     return filled.join(lane, on="snapshot", how="left", maintain_order="left")

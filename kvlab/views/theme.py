@@ -1,7 +1,7 @@
 """Colours, one legend for each kind of thing, and the Altair theme: readable in light and dark, and without colour.
 
 Invariants: every colour here has a contrast of at least 3:1 against white and against #111 (WCAG 1.4.11; tests compute it).
-Colour never stands alone: lazy spans are hollow, the active path has a frame, lines differ by their dashes, and each has words beside it.
+Colour is never the only sign: lazy spans are hollow, the active path has a frame, lines differ by their dashes, and each is named in words.
 The hues are those of Okabe and Ito (2008), without the ones that are too pale for white paper; ochre is ColorBrewer's (Dark2).
 """
 

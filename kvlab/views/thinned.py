@@ -1,8 +1,8 @@
 """A page's dataset with fewer moments to stop at: what a report of a very long run holds, so that its size is bounded.
 
-The last moments stay whole, before them only the end of every n-th request and where it went wrong. Invariant: what stands at a moment that stayed is what
-stood there before, also the phases and captures of its request: versions of nodes and snapshots that no such moment shows go, and of readings, marks, uses and
-buffers those that none of them needs.
+The last moments stay whole, before them only the end of every n-th request and where it went wrong. Invariant: what is drawn at a
+moment that stayed is what was drawn there before, also the phases and captures of its request: versions of nodes and snapshots that no such moment shows go,
+and of readings, marks, ranks and buffers those that none of them needs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TROUBLES = ("wrong_positions", "violation", "warned")
 
 VERSIONS = ("nodes", "spans")
 LAST_OF: Mapping[str, tuple[str, ...]] = {"readings": (), "predicted": (), "ranks": ("node",), "buffers": ("group",), "moves": ("owner",), "marks": ()}
-"""Tables of which a page reads the last row up to a moment, and the columns by which it looks for it; see `_keys`."""
+"""Tables of which a page reads the last row up to a moment, and the columns by which it finds it; see `_keys`."""
 
 LISTED = frozenset({MARKS.index("scheduled"), MARKS.index("captured")})
 """Marks of which a page shows all that a request had, not the last one only."""
@@ -108,9 +108,9 @@ def _kept(name: str, columns: Columns, seqs: list[int], start: tuple[int, int], 
         return _chosen(columns, lambda row: _shown(seqs, columns["born"][row], columns["died"][row]))
     whole, running = start
     if name not in LAST_OF:
-        # what the request said before the moments that stay whole is searched in these
-        told = name in ("texts", "tokens")
-        return _chosen(columns, lambda row: columns["seq"][row] >= whole or name == "wrong" or (told and columns["request"][row] == running))
+        # the texts of the request before the moments that stay whole is searched in these
+        spoken = name in ("texts", "tokens")
+        return _chosen(columns, lambda row: columns["seq"][row] >= whole or name == "wrong" or (spoken and columns["request"][row] == running))
     following: dict[Hashable, int] = {}
     rows: list[int] = []
     for row in range(len(columns["seq"]) - 1, -1, -1):
@@ -123,14 +123,14 @@ def _kept(name: str, columns: Columns, seqs: list[int], start: tuple[int, int], 
 
 
 def _keys(name: str, columns: Columns, row: int, of: set[int]) -> list[Hashable]:
-    """Return by what a page looks for a row: the next row with the same key hides it from there on."""
+    """Return by what a page finds a row: the next row with the same key hides it from there on."""
     if name == "marks":
         what, request = columns["what"][row], columns["request"][row]
         # a mark counts only within its own request, but for those that move the frontier
         return [what] if what == MOVED else [(request, what, row if what in LISTED else -1)] if request in of else []
     keys: list[Hashable] = [tuple(columns[key][row] for key in LAST_OF[name])]
     if name == "readings" and columns["request"][row] in of:
-        # they also tell when the phases of a request ended
+        # they also say when the phases of a request ended
         keys.append((columns["request"][row], columns["phase"][row]))
     return keys
 

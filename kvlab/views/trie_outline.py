@@ -1,6 +1,6 @@
 """The trie as an outline: one row a node, its edge as a bar over token positions. Text twin: the same outline in plain text.
 
-A bar's colour and letter are what its snapshots are (theme.STATES), its frame says that it lies on the active path, columns beside it give
+A bar's colour and letter are what its snapshots are (theme.STATES), its frame says that it lies on the active path, columns next to it give
 tokens, counted bytes and snapshots in words.
 """
 

@@ -30,7 +30,7 @@ ROWS = 40
 STEP, WIDTH = 15, 330
 
 NONE = "\N{EN DASH}"
-"""Stands where there are no seconds."""
+"""Shown where there are no seconds."""
 
 NO_SECONDS = "a twin has no seconds"
 
@@ -78,14 +78,14 @@ def waterfall_chart(recording: Recording, at: int | None = None) -> alt.HConcatC
     both: Any = alt.hconcat(time, tokens, spacing=24)
     drawn: alt.HConcatChart = both.resolve_scale(color="independent")
     lengths = "and events of phases are left out" if recording.manifest.left_out else "so phases are as long as they have events"
-    beside = "" if recording.has_seconds else f"; {NO_SECONDS}, {lengths}"
+    notes = "" if recording.has_seconds else f"; {NO_SECONDS}, {lengths}"
     cancelled = [request for request, stop in recording.requests.select("request", "stop").iter_rows() if stop == "cancelled" and request in kept]
     if cancelled:
-        beside += f"; cancelled: {', '.join(map(str, cancelled[:12]))}{' …' if len(cancelled) > 12 else ''}"
+        notes += f"; cancelled: {', '.join(map(str, cancelled[:12]))}{' …' if len(cancelled) > 12 else ''}"
     measure = "in milliseconds" if recording.has_seconds else "in events"
     return drawn.properties(
-        title=alt.Title("Requests", subtitle=f"phases on the left, what of the prompt was restored on the right{beside}"),
-        description=f"A waterfall of requests, {len(kept)}: phases {measure}, and the prompt's tokens as {', '.join(SORTS)}{beside}.",
+        title=alt.Title("Requests", subtitle=f"phases on the left, what of the prompt was restored on the right{notes}"),
+        description=f"A waterfall of requests, {len(kept)}: phases {measure}, and the prompt's tokens as {', '.join(SORTS)}{notes}.",
     )
 
 

@@ -85,7 +85,7 @@ def test_without_call_sites_nothing_is_said_of_them(page: Page) -> None:
     assert found["callSite"] == ""
     assert "asked for" not in page.evaluate("held => bandWords(held)", found)
     with_site = page.evaluate("([held, callSite]) => bandWords({ ...held, callSite })", [found, SITE])
-    assert "asked for at kvlab/layers/kv.py:120 snapshot ← notebook.py:3 <module>" in with_site
+    assert "allocated at kvlab/layers/kv.py:120 snapshot ← notebook.py:3 <module>" in with_site
 
 
 def test_a_click_selects_what_lies_there(page: Page) -> None:

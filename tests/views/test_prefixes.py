@@ -10,7 +10,6 @@ import kvlab
 from kvlab.events import FrontierMoved, Matched, NodeBorn, NodeRemoved, NodeSplit, RequestBegan, RequestClosed
 from kvlab.recording import Recording
 from kvlab.views.compare.comparison import BY_REQUEST, Comparison, compare
-from kvlab.views.compare.runs import stored_tokens
 from kvlab.views.outline_rows import OutlineRow
 from tests.views.conftest import Script
 
@@ -70,7 +69,7 @@ def test_stored_tokens_are_found_under_any_request() -> None:
     asked = [replace(request, label="") for request in workload.requests]
     runs = [kvlab.twin("smollm2").run(replace(workload, requests=tuple(order)), store_text=True, progress=False) for order in (asked, list(reversed(asked)))]
     made = compare(*runs)
-    assert made.prefixes.told
+    assert made.prefixes.by_tokens
     assert BY_REQUEST not in made.text()
     found = made.tries(made.last)
     common = [(row.a, row.b) for row in found if row.a and row.b and row.a.node]
@@ -84,7 +83,7 @@ def test_stored_tokens_are_found_under_any_request() -> None:
 def held(comparison: Comparison, side: int) -> list[tuple[OutlineRow, list[int]]]:
     """Return the nodes of one side, the root left out, each with the tokens of the request that made it."""
     run = comparison.prefixes.runs[side]
-    tokens = dict(stored_tokens(run.recording.events))
+    tokens = run.recording.tokens
     nodes = [row.a if side == 0 else row.b for row in comparison.tries(comparison.last)]
     return [(row, tokens[row.request]) for row in nodes if row is not None and row.node]
 
@@ -99,8 +98,8 @@ def test_requests_tell_what_tokens_tell(workload: str) -> None:
     ]
     told = compare(*(twin.run(workload, policy=policy, store_text=True, progress=False) for policy in policies))
     untold = compare(*(twin.run(workload, policy=policy, progress=False) for policy in policies))
-    assert told.prefixes.told
-    assert not untold.prefixes.told
+    assert told.prefixes.by_tokens
+    assert not untold.prefixes.by_tokens
     for request in range(1, told.last + 1):
         by_tokens, by_requests = ([(row.side, row.depth, row.one.start, row.one.end) for row in made.tries(request)] for made in (told, untold))
         assert by_tokens == by_requests

@@ -1,8 +1,8 @@
 """Two tries side by side: which nodes they have in common, and what only one of them has.
 
 A node is known by what it holds: its interval and the tokens from the root to its end (`kvlab.views.compare.prefixes`), whatever its number.
-A node whose tokens are not told, such as one that stood before the recording, is common with none.
-Invariants: each node of either trie has exactly one row; a row stands below the longest prefix of its tokens that either trie has a node for;
+A node whose tokens are unknown, such as one from before the recording, is common with none.
+Invariants: each node of either trie has exactly one row; a row is below the longest prefix of its tokens that either trie has a node for;
 rows are depth first.
 """
 
@@ -27,7 +27,7 @@ class AlignedRow:
     """One line of two tries.
 
     Attributes:
-        depth: How many rows it stands below.
+        depth: How many rows it is below.
         a: The node in A; None when only B has it.
         b: The node in B; None when only A has it.
     """
@@ -55,7 +55,7 @@ class _Held:
 
     Attributes:
         side: The first side that has it: 0 is A.
-        request: A request that begins with its tokens; None when these are not told.
+        request: A request that begins with its tokens; None when these are unknown.
         rows: The node in A and in B.
         parents: The number of its parent in A and in B.
     """
@@ -117,7 +117,7 @@ def _held(moments: tuple[Moment, Moment], prefixes: Prefixes) -> list[_Held]:
 
 
 def _parents(held: list[_Held], prefixes: Prefixes) -> list[tuple[_Held, _Held | None]]:
-    """Return each of `held` with what it stands below: what ends latest within its edge and holds a prefix of it, else its own parent."""
+    """Return each of `held` with what it is below: what ends latest within its edge and holds a prefix of it, else its own parent."""
     own = {(side, row.node): one for one in held for side, row in enumerate(one.rows) if row is not None}
     ends = sorted({one.one.end for one in held})
     ending: dict[Hashable, _Held] = {}

@@ -1,6 +1,6 @@
 """Comparison: two recordings, request by request.
 
-The axis is the number of the request: request 7 of A beside request 7 of B, at their ends. Differences are B - A.
+The axis is the number of the request: request 7 of A next to request 7 of B, at their ends. Differences are B - A.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Comparison(Rich):
                 for tag, side in self.sides
             ),
             *self.policy_lines,
-            *([] if self.prefixes.told else [BY_REQUEST]),
+            *([] if self.prefixes.by_tokens else [BY_REQUEST]),
             f"bytes at each request's end, in {unit.name}",
         ]
         parts = ["\n".join(head), text_table.columns(titles, text_table.shortened(rows, most), left=(1,))]

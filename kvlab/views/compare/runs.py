@@ -1,4 +1,4 @@
-"""Runs: what one recording tells of what its nodes hold: whose tokens they are, and which requests begin alike."""
+"""Runs: what one recording says of what its nodes hold: whose tokens they are, and which requests begin alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fact = tuple[int, int, int]
 
 
 class Run:
-    """One recording, as far as it tells what its nodes hold.
+    """One recording, as far as it says what its nodes hold.
 
     Attributes:
         recording: The recording.
@@ -40,7 +40,7 @@ class Run:
         """Return the request whose first `end` tokens a node holds that was born in `request`, in a version begun with event `born`."""
         if request and self._reach.get(request, 0) >= end:
             return request
-        # it grew in place: what it holds now is what the request said that made it grow
+        # it grew in place: what it holds now is the text of the request that made it grow
         grown = self.recording.request_at(born)
         return grown if self._reach.get(grown, 0) >= end else None
 

@@ -3,8 +3,8 @@
 Nodes and spans are intervals of existence ([born, died), in `seq`), so a moment is a filter and nothing is sent twice. Events are taken
 one after another, those of a recording and those of a live run alike; `delta` gives what came since the last one.
 
-Invariants: rows are only ever added, but for `died` of a version and the row of a request that is under way; -1 stands for "not
-(yet)"; whole numbers throughout but for seconds; no prompt and no answer is in it unless `texts` asks for them.
+Invariants: rows are only ever added, but for `died` of a version and the row of a request that is under way; -1 is "not
+(yet)"; whole numbers throughout but for seconds; no prompt and no answer is in it unless `texts` is set.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kvlab.recording.fold_buffers import offset_after
 from kvlab.recording.fold_nodes import NodeFold, NodeVersion
 from kvlab.recording.fold_spans import SpanFold, SpanVersion
 from kvlab.recording.readings import PREDICTED
-from kvlab.views.dashboard import texts as said
+from kvlab.views.dashboard import texts as token_texts
 from kvlab.views.dashboard.about import About
 from kvlab.views.dashboard.request_rows import RequestRows
 from kvlab.views.dashboard.sentences import sentence
@@ -48,7 +48,7 @@ class Dataset:
     def __init__(self, about: About, *, texts: bool = False, searchable: str = "", thin: bool = False) -> None:
         self.about = about
         self.texts = texts
-        self.searchable = searchable or (said.SHOWN if texts else said.HIDDEN)
+        self.searchable = searchable or (token_texts.SHOWN if texts else token_texts.HIDDEN)
         self.thin = thin
         self.last = -1
         self._tables: dict[str, Columns] = {name: {column: [] for column in columns} for name, columns in TABLES.items() if name not in ("nodes", "spans")}
@@ -56,7 +56,7 @@ class Dataset:
         self._spans = SpanFold()
         self._offset = 0
         self._used_at: dict[int, int] = {}
-        self._said = said.Texts()
+        self._texts = token_texts.Texts()
         self._requests = RequestRows()
         self._words: dict[str, dict[str, int]] = {name: {} for name in WORDS}
         self._rows: dict[int, int] = {}
@@ -83,7 +83,7 @@ class Dataset:
         for event in events:
             self._take(event)
 
-    def take_texts(self, rows: Iterable[said.Row]) -> None:
+    def take_texts(self, rows: Iterable[token_texts.Row]) -> None:
         """Take the texts of tokens that no event has: those of nodes that were there before the run."""
         for row in rows:
             self._add("tokens", *row)
@@ -159,8 +159,8 @@ class Dataset:
             self._layers.setdefault(event.group, event.layer)
         self._requests.take(event)
         if self.texts:
-            self._said.take(event)
-        for table, rows in (("texts", self._said.said), ("tokens", self._said.tokens)):
+            self._texts.take(event)
+        for table, rows in (("texts", self._texts.pieces), ("tokens", self._texts.tokens)):
             for row in rows:
                 self._add(table, *row)
             rows.clear()
@@ -217,10 +217,10 @@ class Dataset:
 
 
 def dataset_of(recording: Recording, *, texts: bool = False, most: int = MOST) -> Dataset:
-    """Return the dataset of a recording; its texts only when they were stored and are asked for. Above `most` events it is thinned."""
+    """Return the dataset of a recording; its texts only when they were stored and `texts` is set. Above `most` events it is thinned."""
     made = recording.manifest
     about = About.of(f"{made.model}, {made.workload or 'no workload'}", made.policy, made.shape, made.source, made.left_out)
-    searchable = said.of_recording(recording, texts=texts)
+    searchable = token_texts.of_recording(recording, texts=texts)
     data = Dataset(about, texts=texts and made.stored_text, searchable=searchable, thin=recording.count > most)
     data.take(recording.replay(texts=data.texts))
     return data

@@ -25,7 +25,7 @@ REQUEST = (
     "peak",
 )
 TIMES = ("began", "matched_at", "closed")
-"""Places in time (seq) of a request; `times` beside them are seconds at which its phases ended."""
+"""Places in time (seq) of a request; `times` with them are seconds at which its phases ended."""
 
 
 class RequestRows:
@@ -45,8 +45,8 @@ class RequestRows:
         if isinstance(event, ev.RequestBegan):
             self._changed(event, "began").update(label=event.label, tokens=event.tokens, limit=event.limit, began=event.seq)
         elif isinstance(event, ev.Matched):
-            told = {name: getattr(event, name) for name in ("tokens", "matched", "cached", "left", "reason", "layer")}
-            self._changed(event).update(told, matched_at=event.seq)
+            known = {name: getattr(event, name) for name in ("tokens", "matched", "cached", "left", "reason", "layer")}
+            self._changed(event).update(known, matched_at=event.seq)
         elif isinstance(event, ev.TokenOut):
             row = self._changed(event)
             row["generated"] = event.index + 1

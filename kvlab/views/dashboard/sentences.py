@@ -16,14 +16,14 @@ from kvlab.recording.readings import PREDICTED
 from kvlab.units import binary
 
 Sentence = tuple[str, tuple[int | str, ...]]
-"""A template and what stands in its places."""
+"""A template and what is filled in."""
 
 _PLACE = re.compile(r"\{(\d+)(:b)?\}")
 
 REASONS = {
     "nothing_shared": "no earlier request that is still there began with these tokens",
     "reused_in_full": "all that matched can be restored; one token is always evaluated again, since it decides what comes next",
-    "reuse_limited_by_restore_point": "a {4} layer can be restored only where a snapshot of it stands, so less than what matched is reused",
+    "reuse_limited_by_restore_point": "a {4} layer can be restored only where there is a snapshot of it, so less than what matched is reused",
     "evicted": "what would have matched was evicted before",
     "refused_by_layer": "a {4} layer cannot be restored there",
 }
@@ -36,16 +36,16 @@ PHASES = {
     "load": "the weights are in place",
     "begin": "the prompt was matched and the layers restored",
     "prefill": "a part of the prompt was evaluated",
-    "attach": "the captures stand on nodes",
+    "attach": "the captures are on nodes",
     "decode": "the reply is there",
     "close": "the request is over",
 }
 STOPS = {
-    "stop_token": "the model said its stop token",
+    "stop_token": "the model generated its stop token",
     "limit": "its limit of new tokens is reached",
     "context": "the context is full",
     "cancelled": "it was cancelled",
-    "no_reply": "no reply was asked for",
+    "no_reply": "no reply was requested",
 }
 
 
@@ -61,8 +61,8 @@ def fill(template: str, figures: tuple[int | str, ...] | list[Any]) -> str:
 
 def sentence(event: ev.Event, policy: Mapping[str, Any]) -> Sentence:
     """Return the sentence of an event under a policy (as `Policy.to_dict` gives it; {} when it is not known)."""
-    tell = _TOLD.get(event.kind)
-    return tell(event, policy) if tell is not None else (event.kind.replace("_", " ").capitalize() + ".", ())
+    make = _SENTENCES.get(event.kind)
+    return make(event, policy) if make is not None else (event.kind.replace("_", " ").capitalize() + ".", ())
 
 
 def text(event: ev.Event, policy: Mapping[str, Any]) -> str:
@@ -77,7 +77,7 @@ def _rule(policy: Mapping[str, Any], *names: str) -> str:
 
 
 def _matched(e: Any, _: Mapping[str, Any]) -> Sentence:
-    why = REASONS.get(e.reason, e.reason or "not told")
+    why = REASONS.get(e.reason, e.reason or "not recorded")
     return f"{{0}} of {{1}} tokens match the trie, {{2}} of them are restored, {{3}} must be evaluated. Rule: {why}.", (
         e.matched,
         e.tokens,
@@ -91,7 +91,7 @@ def _node_born(e: Any, p: Mapping[str, Any]) -> Sentence:
     if e.node == 0:
         return "The trie begins with its root.", ()
     return (
-        f"Node #{{0}} stands below #{{1}} for tokens [{{2}}, {{3}}). Rule{_rule(p, 'growth')}: what was evaluated and not yet in the trie becomes an edge.",
+        f"Node #{{0}} is added below #{{1}} for tokens [{{2}}, {{3}}). Rule{_rule(p, 'growth')}: what was evaluated and not yet in the trie becomes an edge.",
         (
             e.node,
             e.parent,
@@ -102,24 +102,24 @@ def _node_born(e: Any, p: Mapping[str, Any]) -> Sentence:
 
 
 def _node_split(e: Any, p: Mapping[str, Any]) -> Sentence:
-    told = (
+    template = (
         f"Split: node #{{0}} is cut at token {{1}}; the new node #{{2}} takes [{{3}}, {{1}}), #{{0}} keeps the rest and its children. "
         f"Rule{_rule(p, 'mid_edge')}: a path branches or ends inside the edge, and a node ends where paths part."
     )
-    return told, (e.node, e.end, e.head, e.start)
+    return template, (e.node, e.end, e.head, e.start)
 
 
 def _evicted(e: Any, p: Mapping[str, Any]) -> Sentence:
     what = "merges the interior node #{0} into its child" if e.state == "interior" else "removes the leaf #{0}"
     rules = _rule(p, "store_entries") if e.reason == "entries" else _rule(p, "evict_order", "evict_at", "protect")
     above = "there were more entries than are kept" if e.reason == "entries" else "counted bytes were above the budget"
-    told = f"Eviction {what}, edge [{{1}}, {{2}}); {{3:b}} counted go. Rule{rules}: {above}, and this was the first candidate."
-    return told, (e.node, e.start, e.end, e.freed)
+    template = f"Eviction {what}, edge [{{1}}, {{2}}); {{3:b}} counted go. Rule{rules}: {above}, and this was the first candidate."
+    return template, (e.node, e.start, e.end, e.freed)
 
 
 def _snapshot_taken(e: Any, _: Mapping[str, Any]) -> Sentence:
-    told = f"Snapshot {{0}} of the {{1}} layers is taken over [{{2}}, {{3}}), {STATES.get(e.state, e.state)}."
-    return told, (
+    template = f"Snapshot {{0}} of the {{1}} layers is taken over [{{2}}, {{3}}), {STATES.get(e.state, e.state)}."
+    return template, (
         e.snapshot,
         e.layer,
         e.start,
@@ -145,14 +145,14 @@ def _bytes_read(e: Any, p: Mapping[str, Any]) -> Sentence:
     )
 
 
-_TOLD: dict[str, Callable[[Any, Mapping[str, Any]], Sentence]] = {
+_SENTENCES: dict[str, Callable[[Any, Mapping[str, Any]], Sentence]] = {
     "loaded": lambda e, _: ("The weights are in place: {0:b}.", (e.weights,)),
     "request_began": lambda e, _: ("Request {0} begins: {1} tokens in its prompt, at most {2} new ones.", (e.request, e.tokens, e.limit)),
     "matched": _matched,
     "node_born": _node_born,
     "node_split": _node_split,
     "node_merged": lambda e, _: (
-        "Merge: node #{0} takes over the edge of its parent #{1} and spans [{2}, {3}). Rule: nothing else hangs on #{1}, and nobody asked to keep it.",
+        "Merge: node #{0} takes over the edge of its parent #{1} and spans [{2}, {3}). Rule: nothing else hangs on #{1}, and it is no explicit restore point.",
         (e.node, e.head, e.start, e.end),
     ),
     "node_removed": lambda e, _: ("Node #{0} leaves the trie.", (e.node,)),
@@ -174,7 +174,7 @@ _TOLD: dict[str, Callable[[Any, Mapping[str, Any]], Sentence]] = {
         f"Snapshot {{0}} becomes owned: {{1:b}} are copied. Rule{_rule(p, 'copy_before_overwrite')}: its place in the live buffer is about to be written over.",
         (e.snapshot, e.counted),
     ),
-    "snapshot_closed": lambda e, _: ("Snapshot {0} is let go.", (e.snapshot,)),
+    "snapshot_closed": lambda e, _: ("Snapshot {0} is closed.", (e.snapshot,)),
     "paged_in": lambda e, _: ("Paged in: the live buffers hold the path up to token {1} again, from node #{0}.", (e.node, e.end)),
     "paged_out": lambda e, p: (
         f"Paged out: what node #{{0}} lacked is captured at token {{1}}. Rule{_rule(p, 'page_out', 'page_out_layers')}: a path that rests stays restorable.",
@@ -192,7 +192,10 @@ _TOLD: dict[str, Callable[[Any, Mapping[str, Any]], Sentence]] = {
     "freed": lambda e, _: ("{0} give {1:b} back.", (e.owner.capitalize(), e.retained)),
     "pool_cleared": lambda e, _: ("The allocator's free buffers, {0:b}, go back to the system.", (e.pool,)),
     "bytes_read": _bytes_read,
-    "request_closed": lambda e, _: (f"Request {{0}} is over after {{1}} new tokens: {STOPS.get(e.stop, e.stop or 'not told why')}.", (e.request, e.generated)),
+    "request_closed": lambda e, _: (
+        f"Request {{0}} is over after {{1}} new tokens: {STOPS.get(e.stop, e.stop or 'why was not recorded')}.",
+        (e.request, e.generated),
+    ),
     "wrong_positions": lambda e, _: (
         "Wrong positions: [{0}, {1}) of the {2} layers hold what request {3} wrote there.",
         (e.start, e.end, e.layer, e.belongs_to),

@@ -1,4 +1,4 @@
-"""The tables of a dataset: their columns, and the words that stand in them as numbers."""
+"""The tables of a dataset: their columns, and the words that are numbers in them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUIET = frozenset({"node_ranked", "buffer_changed"})
 """The kinds of events that change what is shown and are no stop of their own: they show at the stop before them."""
 
 OWNERS = ("live", "transient", "pool", "weights")
-"""Who holds bytes beside snapshots, by their number in `moves.owner`."""
+"""Who holds bytes other than snapshots, by their number in `moves.owner`."""
 
 STOPS = frozenset(
     {

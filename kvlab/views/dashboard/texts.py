@@ -1,4 +1,4 @@
-"""What requests said, as a dataset keeps it when it is asked to: whole texts, and the text of every token of a prompt and its reply."""
+"""The texts of requests, as a dataset keeps them when `texts` is set: whole texts, and the text of every token of a prompt and its reply."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from kvlab.recording.replay import prompt_tokens
 Row = tuple[int, int, int, list[str]]
 
 SHOWN, HIDDEN, NOT_STORED, NO_TOKENS = "shown", "hidden", "not_stored", "no_tokens"
-"""Whether a page can search by the text of tokens: it can; it was not asked to show texts; none were stored; they were, but not token by token."""
+"""Whether a page can search by the text of tokens: it can; texts are not shown; none were stored; they were, but not token by token."""
 
 
 class Texts:
     """Texts as events come.
 
     Attributes:
-        said: (seq, request, text): a prompt, or a piece of a reply.
+        pieces: (seq, request, text): a prompt, or a piece of a reply.
         tokens: (seq, request, start, texts): the texts of a request's tokens from index `start` on.
     """
 
     def __init__(self) -> None:
-        self.said: list[tuple[int, int, str]] = []
+        self.pieces: list[tuple[int, int, str]] = []
         self.tokens: list[Row] = []
         self._prompt = 0
 
@@ -35,11 +35,11 @@ class Texts:
         if isinstance(event, ev.RequestBegan):
             self._prompt = event.tokens
             if event.text:
-                self.said.append((event.seq, event.request, event.text))
-            if told := prompt_tokens(event):
-                self.tokens.append((event.seq, event.request, 0, [text for _, text in told]))
+                self.pieces.append((event.seq, event.request, event.text))
+            if known := prompt_tokens(event):
+                self.tokens.append((event.seq, event.request, 0, [text for _, text in known]))
         elif isinstance(event, ev.TokenOut) and event.text:
-            self.said.append((event.seq, event.request, event.text))
+            self.pieces.append((event.seq, event.request, event.text))
             if event.token is not None:
                 self.tokens.append((event.seq, event.request, self._prompt + event.index, [event.text]))
 

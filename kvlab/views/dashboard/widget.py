@@ -20,13 +20,13 @@ from kvlab.events import Event
 from kvlab.lab.source import Source
 from kvlab.recording import Manifest, Recording
 from kvlab.views.dashboard import page, picture, scene_text
-from kvlab.views.dashboard import texts as said
+from kvlab.views.dashboard import texts as token_texts
 from kvlab.views.dashboard.about import About, about_source
 from kvlab.views.dashboard.dataset import WORDS, Dataset, dataset_of
 from kvlab.views.dashboard.sentences import text
 
 UNTIL: dict[str, str] = {"event": "", "phase": "bytes_read", "request": "request_began", "split": "node_split", "eviction": "evicted"}
-"""What `next` can be asked to stop at, by the kind of the event."""
+"""Where `next` can stop, by the kind of the event."""
 
 AT_A_TIME = 20_000
 """One press of a button takes at most this many events."""
@@ -75,7 +75,7 @@ class Dashboard(anywidget.AnyWidget):
         return self._source is None
 
     def next(self, until: str = "event", count: int = 1) -> list[Event]:
-        """Take the next events of a live run and show the last one; the model goes on because they are asked for.
+        """Take the next events of a live run and show the last one; the model goes on because they are requested.
 
         Args:
             until: `event` takes `count` events; `phase`, `request`, `split`, `eviction`, or the kind of an event, up to the first such one.
@@ -144,7 +144,7 @@ class Dashboard(anywidget.AnyWidget):
         self._recording = None
         self._dataset.take(events)
         delta = self._dataset.delta()
-        # what a page opened later asks for; changed in place, so that nothing is sent again
+        # what a page opened later reads; changed in place, so that nothing is sent again
         _grow(self._data, delta)
         self.send(delta | {"answer": {"ended": self.ended}})
         if events:
@@ -190,7 +190,7 @@ def stepper(source: Recording | Iterable[Event], on: Source | None = None, *, te
 
     Args:
         source: A recording, or events as they come, such as `lab.step("Why is the sky blue?")`: taking the next one makes the model go on.
-        on: The lab or twin that is stepped: its policy names the rules, its cache shows what stands there already. For a recording not needed.
+        on: The lab or twin that is stepped: its policy names the rules, its cache shows what is there already. For a recording not needed.
         texts: Show prompts and replies in the page; of a recording only those that were stored.
 
     Raises:
@@ -210,8 +210,8 @@ def stepper(source: Recording | Iterable[Event], on: Source | None = None, *, te
     data.take(before)
     if on is not None:
         on.token_texts = on.token_texts or texts
-    if on is not None and data.searchable == said.SHOWN:
-        data.take_texts(said.of_present(on))
+    if on is not None and data.searchable == token_texts.SHOWN:
+        data.take_texts(token_texts.of_present(on))
     made = Dashboard(data, source=iter(source), opens_at="end")
     made.events = before
     return made
@@ -219,5 +219,5 @@ def stepper(source: Recording | Iterable[Event], on: Source | None = None, *, te
 
 def _searchable(on: Source | None, *, texts: bool) -> str:
     if not texts:
-        return said.HIDDEN
-    return said.SHOWN if on is not None and on.has_text else said.NO_TOKENS
+        return token_texts.HIDDEN
+    return token_texts.SHOWN if on is not None and on.has_text else token_texts.NO_TOKENS

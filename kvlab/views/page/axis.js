@@ -1,6 +1,6 @@
 // Axes: which values, tokens and requests are named, and where, so that no words meet. Pure functions.
 
-// Pixels left free beside an axis of tokens.
+// Pixels left free at both ends of an axis of tokens.
 const EDGE = 10;
 
 // The largest of 1, 2, 5, 10, 20, … that is at most `value`; `up`: the smallest that is at least that.
@@ -10,7 +10,7 @@ function roundStep(value, up = false) {
   return up ? steps.find((step) => step >= value * 0.999999) : steps.findLast((step) => step <= value * 1.000001);
 }
 
-// Round values in one unit from 0 to `top` bytes, two to five of them beside 0.
+// Round values in one unit from 0 to `top` bytes, two to five of them and 0.
 function bytesTicks(top) {
   if (top <= 0) return [{ value: 0, words: "0" }];
   const [name, size] = UNITS.find(([, one]) => top >= one) ?? ["B", 1];
@@ -20,7 +20,7 @@ function bytesTicks(top) {
   return ticks;
 }
 
-// Round token positions from 0 up to `extent`, at most `most` beside 0; the last one says what is counted.
+// Round token positions from 0 up to `extent`, at most `most` and 0; the last one says what is counted.
 function tokenTicks(extent, most) {
   const step = Math.max(1, roundStep(extent / Math.max(1, most), true));
   const ticks = [];

@@ -18,7 +18,7 @@ function bytesView(app) {
   let left = 56;
   let most = 1;
 
-  // An axis of places: every event takes the same room, whatever its time. What stood before a live run stands at its beginning.
+  // An axis of places: every event takes the same room, whatever its time. What was there before a live run is at its beginning.
   const xAt = (place) => left + ((width - 8 - left) * (Math.max(domain[0], place) - domain[0])) / Math.max(1, domain[1] - domain[0]);
   const x = (seq) => xAt(store.placeOf(seq));
   const placeAt = (pixel) => Math.round(domain[0] + ((pixel - left) / (width - 8 - left)) * (domain[1] - domain[0]));
@@ -186,7 +186,7 @@ function nodeLinks(nodes, choose, before) {
     h("button", { class: "kv-link", "data-node": node, onclick: () => choose(node) }, `${node < 0 ? "no node yet" : `#${node}`}${bytes ? ` (${bytesWords(bytes)})` : ""}`)]);
 }
 
-const windowEdges = (from, to) => (from < 0 ? `what stood before the run${to < 0 ? "" : ` to event ${to}`}` : `events ${from} to ${to}`);
+const windowEdges = (from, to) => (from < 0 ? `what was there before the run${to < 0 ? "" : ` to event ${to}`}` : `events ${from} to ${to}`);
 
 const LINE_WORDS = { active: "active less weights", footprint: "footprint since the first reading" };
 
@@ -194,6 +194,6 @@ function bytesLabel(store, seq) {
   const reading = store.reading(seq);
   if (!reading) return `Bytes by owner over ${many(store.count, "event")}. Nothing was read yet.`;
   const footprint = footprintAt(store, seq);
-  const told = [...STACK, "counted", "active", "budget"].map((name) => `${name} ${bytesWords(reading[name])}`);
-  return `Bytes by owner over ${many(store.count, "event")}. ${seq < 0 ? "Before the run" : `At event ${seq}`}: ${[...told, ...(footprint < 0 ? [] : [`footprint of the process ${bytesWords(footprint)}`])].join(", ")}. Up and down choose a band, Enter selects what it holds.`;
+  const words = [...STACK, "counted", "active", "budget"].map((name) => `${name} ${bytesWords(reading[name])}`);
+  return `Bytes by owner over ${many(store.count, "event")}. ${seq < 0 ? "Before the run" : `At event ${seq}`}: ${[...words, ...(footprint < 0 ? [] : [`footprint of the process ${bytesWords(footprint)}`])].join(", ")}. Up and down choose a band, Enter selects what it holds.`;
 }

@@ -46,7 +46,7 @@ function nodeWithin(nodes, within) {
   return (stacked.find(([, bytes]) => (left -= bytes) < 0) ?? stacked.at(-1) ?? [-1])[0];
 }
 
-// The last event that gave bytes to an owner or took them back; where none is told, the reading that first saw them as they are.
+// The last event that gave bytes to an owner or took them back; where none was recorded, the reading that first saw them as they are.
 function changedAt(scene, owner) {
   const { moves, readings } = scene.store.tables;
   const code = scene.store.about.owners?.indexOf(owner) ?? -1;
@@ -62,6 +62,6 @@ function bandWords(held) {
   const nodes = held.nodes.length ? `; on ${many(held.nodes.length, "node")}${held.node < 0 ? "" : `, #${held.node} chosen`}` : "; on no node";
   const event = held.event < 0 ? "" : `; last changed by event ${held.event}${held.request > 0 ? ` in request ${held.request}` : ""}`;
   const callers = held.callSite ? held.callSite.split("\n") : [];
-  const site = callers.length ? `; asked for at ${callers.slice(0, CALLERS).join(" ← ")}${callers.length > CALLERS ? ` ← … ${callers.at(-1)}` : ""}` : "";
+  const site = callers.length ? `; allocated at ${callers.slice(0, CALLERS).join(" ← ")}${callers.length > CALLERS ? ` ← … ${callers.at(-1)}` : ""}` : "";
   return `${held.owner}: ${bytesWords(held.bytes)}${nodes}${held.layers.length ? `; ${held.layers.join(", ")}` : ""}${event}${site}`;
 }

@@ -37,7 +37,7 @@ function stepOf(readings, row, footprint, first) {
   return step;
 }
 
-// Whose bytes are stacked. Unless it is asked for (true or false), the pool is left out where it would flatten the rest: above the most that all else holds.
+// Whose bytes are stacked. Unless it is given (true or false), the pool is left out where it would flatten the rest: above the most that all else holds.
 function drawnOwners(steps, pool = null) {
   const rest = STACK.filter((name) => name !== "pool");
   const most = (value) => steps.reduce((top, step) => Math.max(top, value(step)), 0);
@@ -74,7 +74,7 @@ function windowWords(store, from, to) {
   let bytes = 0;
   for (let row = 0; row < (spans.snapshot?.length ?? 0); row += 1) {
     const held = spans.died[row] === -1 || spans.died[row] > to;
-    // of a snapshot's versions only the one that lives at the end, and only if it took bytes in the window
+    // of a snapshot's versions only the one that exists at the end, and only if it took bytes in the window
     if (!held || spans.born[row] > to || spans.retained[row] <= 0) continue;
     if (tookBytesAt(store, spans.snapshot[row]) <= from) continue;
     nodes.set(spans.node[row], (nodes.get(spans.node[row]) ?? 0) + spans.retained[row]);

@@ -82,11 +82,11 @@ function mountCompare(root, data, host = {}) {
       `${owners.map((name) => `${name} ${signed(data.differences[name][state.place] ?? 0)}`).join(", ") || "no bytes differ"}; nodes: ${["both", "only A", "only B"].map((side) => `${rows.filter((row) => row.side === side).length} ${side}`).join(", ")}.` : "No request that both have.";
     state.chosen = Math.max(0, Math.min(rows.length - 1, state.chosen));
     table.replaceChildren(...rows.map((row, place) => {
-      const told = row.side === "both" ? (row.a.counted === row.b.counted && row.a.state === row.b.state ? "=" : `≠ ${signed(row.b.counted - row.a.counted)}`) : row.side;
+      const difference = row.side === "both" ? (row.a.counted === row.b.counted && row.a.state === row.b.state ? "=" : `≠ ${signed(row.b.counted - row.a.counted)}`) : row.side;
       const element = h("div", { class: `kv-pair${row.side === "both" ? "" : " kv-alone"}${place === state.chosen ? " kv-selected" : ""}`, role: "option", id: `kvc-${place}`, "data-side": row.side, "aria-selected": String(place === state.chosen),
         "aria-label": `${row.side}: ${[["A", row.a], ["B", row.b]].filter(([, node]) => node).map(([side, node]) => `${side} node ${node.node}, tokens ${node.start} to ${node.end}, ${node.state}, ${bytesWords(node.counted)}`).join("; ")}` },
         h("span", { class: "kv-name" }, row.a ? `${"· ".repeat(Math.min(row.depth, 12))}#${row.a.node}` : ""), bar(row.a), h("span", { class: "kv-number" }, row.a ? bytesWords(row.a.counted) : ""),
-        h("span", { class: "kv-told" }, told), h("span", { class: "kv-name" }, row.b ? `${"· ".repeat(Math.min(row.depth, 12))}#${row.b.node}` : ""), bar(row.b), h("span", { class: "kv-number" }, row.b ? bytesWords(row.b.counted) : ""));
+        h("span", { class: "kv-difference" }, difference), h("span", { class: "kv-name" }, row.b ? `${"· ".repeat(Math.min(row.depth, 12))}#${row.b.node}` : ""), bar(row.b), h("span", { class: "kv-number" }, row.b ? bytesWords(row.b.counted) : ""));
       element.addEventListener("click", () => { state.chosen = place; show(); });
       return element;
     }));

@@ -9,7 +9,7 @@ function controlsView(app, act) {
   const slider = h("input", { type: "range", class: "kv-slider", min: "0", max: "0", value: "0", step: "1", "aria-label": "Moment" });
   const words = h("span", { class: "kv-moment" });
   const sentence = h("p", { class: "kv-sentence", "aria-live": "polite" });
-  let said = null;
+  let message = null;
   const jumps = h("select", { class: "kv-jumps", "aria-label": "Jump to" }, h("option", { value: "" }, "Jump to…"), ...Object.keys(JUMPS).map((name) => h("option", { value: name }, name)));
   const pace = h("select", { class: "kv-pace", "aria-label": "Pace" }, ...[["slow", 1000], ["steady", 400], ["quick", 120]].map(([name, ms]) => h("option", { value: ms, selected: name === "steady" }, name)));
   slider.addEventListener("input", () => app.go(Number(slider.value)));
@@ -38,22 +38,22 @@ function controlsView(app, act) {
     pace: () => Number(pace.value),
     // stays until the moment moves, whatever is drawn again meanwhile
     say(text) {
-      said = { text, seq: store.seqAt(app.state.place) };
+      message = { text, seq: store.seqAt(app.state.place) };
       sentence.textContent = text;
     },
-    show(scene, { ended, asked, live }) {
+    show(scene, { ended, waiting, live }) {
       slider.max = String(Math.max(0, store.count - 1));
       slider.value = String(scene.place);
       const request = scene.request > 0 ? `request ${scene.request}` : "outside any request";
-      const rest = live ? (ended ? "; the run is over" : asked ? "; the model works…" : "; live") : "";
-      words.textContent = store.count && scene.seq < 0 ? `what stood before the run${rest}` : store.count ? `event ${scene.seq} of ${store.seqAt(store.count - 1)}, ${request}${rest}` : live ? "nothing yet: press Next" : "no events";
+      const rest = live ? (ended ? "; the run is over" : waiting ? "; the model works…" : "; live") : "";
+      words.textContent = store.count && scene.seq < 0 ? `what was there before the run${rest}` : store.count ? `event ${scene.seq} of ${store.seqAt(store.count - 1)}, ${request}${rest}` : live ? "nothing yet: press Next" : "no events";
       slider.setAttribute("aria-valuetext", words.textContent);
-      if (said?.seq !== scene.seq) said = null;
-      sentence.textContent = said?.text ?? store.sentenceAt(scene.place);
+      if (message?.seq !== scene.seq) message = null;
+      sentence.textContent = message?.text ?? store.sentenceAt(scene.place);
       sentence.dataset.kind = store.kindAt(scene.place);
       play.textContent = app.state.playing ? "❚❚" : "▶";
       play.setAttribute("aria-label", app.state.playing ? "Pause" : "Play");
-      forward.disabled = asked;
+      forward.disabled = waiting;
     },
   };
 }

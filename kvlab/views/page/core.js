@@ -126,7 +126,7 @@ class Store {
     return this.count ? this.tables.events.request[place] : 0;
   }
 
-  // The texts of a request's tokens, by their place in prompt and reply; of -1 - node those of a node that stood before the run.
+  // The texts of a request's tokens, by their place in prompt and reply; of -1 - node those of a node from before the run.
   tokenTexts(request) {
     const { tokens } = this.tables;
     for (; this.saidRead < (tokens.seq?.length ?? 0); this.saidRead += 1) {
@@ -137,14 +137,14 @@ class Store {
     return this.saidBy.get(request) ?? [];
   }
 
-  // The Python code that asked for the bytes of an event, its callers after it, a line each; "" when the recording does not carry it.
+  // The Python code that allocated the bytes of an event, its callers after it, a line each; "" when the recording does not carry it.
   callSite(seq) {
     const { sites } = this.tables;
     const row = lastUpTo(sites.seq ?? [], seq);
     return row >= 0 && sites.seq[row] === seq ? this.callSites[sites.site[row]] : "";
   }
 
-  // The row of a reading (or prediction) that holds at seq; null before the first. All that stood before a live run stood there at once.
+  // The row of a reading (or prediction) that holds at seq; null before the first. All that was there before a live run was there at once.
   reading(seq, table = "readings") {
     const columns = this.tables[table];
     const row = columns.seq ? lastUpTo(columns.seq, seq < 0 ? -1 : seq) : -1;

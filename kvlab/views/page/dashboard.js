@@ -1,4 +1,4 @@
-// The dashboard: one moment, shown by all views at once. `host` is what stands behind the page: Python, or nothing (a report).
+// The dashboard: one moment, shown by all views at once. `host` is what is behind the page: Python, or nothing (a report).
 
 let mounted = 0;
 
@@ -18,7 +18,7 @@ function mountDashboard(root, store, host = {}) {
   };
   root.classList.add("kvlab");
   root.setAttribute("data-lm-suppress-shortcuts", "true");
-  let asked = false;
+  let waiting = false;
   let ended = !host.live;
   let timer = 0;
   let frame = 0;
@@ -50,7 +50,7 @@ function mountDashboard(root, store, host = {}) {
     h("div", { class: "kv-title" }, store.about.title ?? ""),
     controls.element,
     panel("Bytes by owner", views.bytes.element, "kv-wide"),
-    panel("Trie", h("div", {}, h("div", { class: "kv-tools" }, finder.element, mode, order), finder.told, trie, tip), "kv-half kv-tries"),
+    panel("Trie", h("div", {}, h("div", { class: "kv-tools" }, finder.element, mode, order), finder.words, trie, tip), "kv-half kv-tries"),
     panel("Snapshots by layer", h("div", {}, views.spans.element, details), "kv-half"),
     panel("Requests", views.requests.element, "kv-wide"),
     legend(),
@@ -64,7 +64,7 @@ function mountDashboard(root, store, host = {}) {
 
   function show(animate) {
     const scene = store.scene(app.state.place);
-    controls.show(scene, { ended, asked, live: host.live === true });
+    controls.show(scene, { ended, waiting, live: host.live === true });
     if (app.state.overview) views.overview.show(scene);
     // a step is followed to where it happens; a drag is not, or rows would run away under the eye
     else views.outline.show(scene, animate, app.state.follow ? { node: store.tables.events.node?.[app.state.place] ?? -1 } : null);
@@ -139,18 +139,18 @@ function mountDashboard(root, store, host = {}) {
     tip.textContent = scene.exists(node) ? nodeWords(store, scene, node) : groupsWords(store);
   }
 
-  // Forward: in what is there, and at its end by asking the host for more.
+  // Forward: in what is there, and at its end by requesting more of the host.
   function next(what = "event") {
     const place = NEXT[what](store, app.state.place);
     if (place >= 0 && place < store.count) {
       go(place, true);
       return true;
     }
-    if (ended || asked) {
+    if (ended || waiting) {
       if (!host.live && what !== "event") go(store.count - 1, true);
       return false;
     }
-    asked = true;
+    waiting = true;
     schedule();
     host.pull(what);
     return true;
@@ -179,7 +179,7 @@ function mountDashboard(root, store, host = {}) {
     clearInterval(timer);
     if (app.state.playing) {
       if (app.state.place >= store.count - 1 && ended) go(0);
-      timer = setInterval(() => { if (!asked && !next("event")) stop(); }, still() ? 500 : controls.pace());
+      timer = setInterval(() => { if (!waiting && !next("event")) stop(); }, still() ? 500 : controls.pace());
     }
     schedule();
   }
@@ -238,7 +238,7 @@ function mountDashboard(root, store, host = {}) {
     schedule();
   }
 
-  // sizes are read here and kept: to ask for one while drawing would lay the page out once a view
+  // sizes are read here and kept: to read one while drawing would lay the page out once a view
   const measure = () => { for (const view of Object.values(views)) view.measure?.(); };
   const sized = new ResizeObserver(() => {
     measure();
@@ -263,7 +263,7 @@ function mountDashboard(root, store, host = {}) {
     choose: (node) => { app.state.selected = node; schedule(); },
     // what the host answers to `pull`
     pulled(answer) {
-      asked = false;
+      waiting = false;
       ended = answer.ended === true;
       if (answer.error) controls.say(answer.error);
       else go(store.count - 1, true);

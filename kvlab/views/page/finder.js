@@ -3,7 +3,7 @@
 function finderView(app, { reveal, leave }) {
   const store = app.store;
   const element = h("input", { class: "kv-search", type: "search", placeholder: "node, request, label or text…", "aria-label": "Search nodes by number, by request (r3), by label, or by text of tokens. Enter goes to the next one." });
-  const told = h("p", { class: "kv-note kv-found-words", "aria-live": "polite" });
+  const words = h("p", { class: "kv-note kv-found-words", "aria-live": "polite" });
   let result = { nodes: [], hits: [], note: "" };
   let at = -1;
 
@@ -24,7 +24,7 @@ function finderView(app, { reveal, leave }) {
     const found = places();
     const one = found[at];
     const where = one && result.hits.length ? `: tokens [${one.start}, ${one.end}) on ${one.first === one.node ? `#${one.node}` : `#${one.first} to #${one.node}`}` : one ? `: #${one.node}` : found.length ? `: ${result.nodes.slice(0, 8).map((node) => `#${node}`).join(", ")}` : "";
-    told.textContent = element.value ? `${one ? `${at + 1} of ` : ""}${found.length} found${where}${result.note ? `. ${result.note}` : ""}` : "";
+    words.textContent = element.value ? `${one ? `${at + 1} of ` : ""}${found.length} found${where}${result.note ? `. ${result.note}` : ""}` : "";
   }
 
   function choose(by) {
@@ -49,5 +49,5 @@ function finderView(app, { reveal, leave }) {
     } else if (event.key === "Enter") choose(event.shiftKey ? -1 : 1);
   });
 
-  return { element, told, focus: () => element.focus() };
+  return { element, words, focus: () => element.focus() };
 }

@@ -1,4 +1,4 @@
-// Places in time worth going to: the next event, phase and request, and moments that a question asks for. Each returns a place or -1.
+// Places in time worth going to: the next event, phase and request, and moments that questions are about. Each returns a place or -1.
 
 function placeWhere(store, from, wanted) {
   for (let place = from; place < store.count; place += 1) if (wanted(place)) return place;

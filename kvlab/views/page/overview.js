@@ -9,7 +9,7 @@ function overviewView(app) {
   const canvas = h("canvas", { class: "kv-overview", tabindex: "0", role: "img" });
   let scene = null;
   let where = null;
-  const told = h("p", { class: "kv-note" });
+  const note = h("p", { class: "kv-note" });
 
   const ink = (name) => app.colour(name);
 
@@ -87,7 +87,7 @@ function overviewView(app) {
     context.font = `600 10px ${getComputedStyle(canvas).fontFamily}`;
     context.textBaseline = "middle";
     for (const name of overviewNames(scene, drawn, { x, step, right: width })) {
-      // on the colour of the bar the words stand on paper
+      // on the colour of the bar the words are on paper
       const wide = context.measureText(name.words).width;
       const left = name.inside ? name.at - wide / 2 : name.at;
       context.fillStyle = ink("paper");
@@ -97,7 +97,7 @@ function overviewView(app) {
     }
     drawAxis(context, { x, extent, width, below });
     const shown = `${many(scene.alive.length, "node")} on ${many(lines, "line")}${every > 1 ? `; every ${ordinal(every)} line is drawn, and the active path` : ""}`;
-    told.textContent = `${shown}. A line is a path to a leaf, x its token positions.`;
+    note.textContent = `${shown}. A line is a path to a leaf, x its token positions.`;
     canvas.setAttribute("aria-label", `The trie ${scene.seq < 0 ? "before the run" : `at event ${scene.seq}`}: ${shown}; from left to right by token offset up to ${extent}. ` +
       "Arrow keys select a node: left its parent, right its first child, up and down its neighbours.");
   }
@@ -157,7 +157,7 @@ function overviewView(app) {
   });
 
   return {
-    element: h("div", {}, canvas, told),
+    element: h("div", {}, canvas, note),
     focus: () => canvas.focus(),
     measure() {
       canvas.style.height = `${outlineSizes(store).rows * ROW + 22}px`;

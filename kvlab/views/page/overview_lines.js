@@ -1,6 +1,6 @@
-// What stands where when the whole trie is drawn at once. Pure functions.
+// Where nodes are when the whole trie is drawn at once. Pure functions.
 
-// What stands where: a line (y) for each node, in the order of the outline.
+// A line (y) for each node, in the order of the outline.
 function overviewLines(scene) {
   const line = new Float64Array(scene.row.length).fill(-1);
   let lines = 0;

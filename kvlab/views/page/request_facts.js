@@ -2,7 +2,7 @@
 
 const PHASES = ["begin", "prefill", "attach", "decode", "close"];
 
-// The twin runs no model: it has no seconds that mean anything, so its phases are told in events.
+// The twin runs no model: it has no seconds that mean anything, so its phases are measured in events.
 const timed = (store) => store.about.source !== "twin";
 
 const SORTS = { restored: "restored", recomputed: "recomputed", new: "evaluated", waiting: "to come", dropped: "not evaluated", generated: "generated" };
@@ -20,7 +20,7 @@ function requestFacts(store, row, seq) {
     request: row.request, label: row.label, tokens: Math.max(0, row.tokens), over, generated, cancelled: over && row.stop === "cancelled",
     matched: matched ? row.matched : null, cached: matched ? row.cached : null, left: matched ? row.left : null,
     reason: matched || over ? row.reason : "", layer: matched || over ? row.layer : "",
-    // seconds, null where there are none to be told
+    // seconds, null where none were recorded
     ttft: over && timed(store) && generated > 0 && row.ttft_s > 0 ? row.ttft_s : null,
     speed: over && timed(store) && generated > 1 && row.decode_s > 0 ? (generated - 1) / row.decode_s : null,
   };
@@ -34,7 +34,7 @@ function requestFacts(store, row, seq) {
 // How far into its prompt a request has come: what was restored counts too.
 function evaluatedUpTo(store, { request, tokens, cached, over, cancelled, generated }, seq) {
   const chunks = store.marks("chunk_ran", seq, request);
-  // an importer tells no chunks
+  // an import has no chunks
   if (generated || (over && !cancelled && !chunks.length)) return tokens;
   return chunks.reduce((most, mark) => Math.max(most, mark.end), Math.max(0, cached ?? 0));
 }
@@ -92,7 +92,7 @@ const reuseWords = ({ cached, matched, tokens }) => `${cached ?? NO_SECONDS}/${m
 const runWords = (runs) => runs.map((run) => `${run.end - run.start} ${SORTS[run.sort]}`).join(", ") || "none yet";
 
 function whyWords(facts) {
-  const reason = facts.reason ? facts.reason.replaceAll("_", " ") + (facts.layer ? ` (${facts.layer})` : "") : facts.over ? "not told" : "not matched yet";
+  const reason = facts.reason ? facts.reason.replaceAll("_", " ") + (facts.layer ? ` (${facts.layer})` : "") : facts.over ? "not recorded" : "not matched yet";
   return facts.cancelled ? `${cancelWords(facts)}; ${reason}` : reason;
 }
 

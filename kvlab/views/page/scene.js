@@ -121,7 +121,7 @@ class Scene {
   }
 }
 
-// The tree as rows, depth first, children in the order of their ids: what stands where in the outline. `folded(node)` hides what is below.
+// The tree as rows, depth first, children in the order of their ids: a row a node. `folded(node)` hides what is below.
 function outlineRows(scene, folded) {
   const rows = [];
   const stack = [...scene.tops].reverse().map((node) => [node, 0]);

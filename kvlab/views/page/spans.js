@@ -1,6 +1,6 @@
 // Layers x token offsets along one path: what of each node's edge each layer group can restore, the live buffer, captures.
 
-// What stands where: a row a layer group and one for its live buffer, spans from left to right. The path is that of the selected node, else the active one.
+// What is drawn: a row a layer group and one for its live buffer, spans from left to right. The path is that of the selected node, else the active one.
 function spanRows(scene, selected) {
   const chosen = scene.exists(selected) && selected !== 0;
   const path = chosen ? scene.pathTo(selected) : scene.path;
@@ -25,11 +25,11 @@ function spanRows(scene, selected) {
 
 function captures(scene) {
   const taken = scene.store.marks("captured", scene.seq, scene.request).map((mark) => mark.end);
-  const asked = scene.store.marks("scheduled", scene.seq, scene.request).map((mark) => mark.end);
+  const scheduled = scene.store.marks("scheduled", scene.seq, scene.request).map((mark) => mark.end);
   const row = scene.store.requests[scene.store.rowOfRequest.get(scene.request)];
   // what a request that is over has not taken it never will
   const over = row !== undefined && row.closed !== -1 && row.closed <= scene.seq;
-  return [...new Set([...asked, ...taken])].sort((a, b) => a - b).map((at) => ({ at, is: taken.includes(at) ? "taken" : over ? "not taken" : "scheduled" }));
+  return [...new Set([...scheduled, ...taken])].sort((a, b) => a - b).map((at) => ({ at, is: taken.includes(at) ? "taken" : over ? "not taken" : "scheduled" }));
 }
 
 const CAPTURE_SIGNS = { scheduled: "▽", taken: "▼", "not taken": "crossed-out ▽" };
@@ -54,7 +54,7 @@ function spansView(app) {
         s("title", {}, `capture at token ${mark.at}: ${mark.is}`)));
     }
     let top = 16;
-    // names stand above their rows, so that no box covers one, however long it is
+    // names are above their rows, so that no box covers one, however long it is
     for (const row of groups) {
       const tall = Math.max(16, Math.min(44, 10 + row.layers));
       parts.push(text(0, top + 9, row.label));
@@ -124,7 +124,7 @@ function text(x, y, words) {
   return s("text", { x, y, class: "kv-small" }, words);
 }
 
-// The pattern of views: stripes, so that they are told from owned spans without colour.
+// The pattern of views: stripes, so that they differ from owned spans without colour.
 function hatches(app) {
   return [s("defs", {}, s("pattern", { id: `${app.id}-stripes`, width: 6, height: 6, patternTransform: "rotate(45)", patternUnits: "userSpaceOnUse" },
     s("rect", { width: 6, height: 6, class: "kv-stripe-ground" }), s("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "kv-stripe" })))];

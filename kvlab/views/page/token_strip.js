@@ -1,6 +1,6 @@
 // The prompt of the request under way as a strip of tokens, each run linked to the node that holds it.
 
-// What stands where: runs of one sort, cut where nodes begin, so that each piece belongs to one node.
+// The pieces of a prompt: runs of one sort, cut where nodes begin, so that each piece belongs to one node.
 // Before it is matched nothing of the prompt belongs to the path that is still active.
 function stripPieces(scene, facts) {
   const path = facts && facts.matched !== null ? scene.path.map((node) => scene.node(node)) : [];
@@ -35,10 +35,10 @@ function stripView(app) {
       return element;
     }));
     mark();
-    const told = facts ? `Tokens of request ${request}: ${runWords(facts.runs)}${facts.cancelled ? `; ${cancelWords(facts)}` : ""}` : "No request is under way.";
-    const said = app.textsAt(request, scene.seq);
-    words.textContent = said ? `${told} · ${said}` : told;
-    strip.setAttribute("aria-label", `${told}. Left and right choose a run, Enter selects its node.`);
+    const summary = facts ? `Tokens of request ${request}: ${runWords(facts.runs)}${facts.cancelled ? `; ${cancelWords(facts)}` : ""}` : "No request is under way.";
+    const text = app.textsAt(request, scene.seq);
+    words.textContent = text ? `${summary} · ${text}` : summary;
+    strip.setAttribute("aria-label", `${summary}. Left and right choose a run, Enter selects its node.`);
   }
 
   function mark() {

@@ -4,13 +4,13 @@
 function nodeTokens(scene, node) {
   const { start, end, request, born } = scene.node(node);
   const { store } = scene;
-  // a node that stood before the run has its own texts; one that grew in place holds what the request that made it grow said
+  // a node from before the run has its own texts; one that grew in place holds the text of the request that made it grow
   const sources = [request > 0 ? request : -1 - node, store.requestAt(store.placeOf(born))];
   const texts = sources.map((source) => store.tokenTexts(source)).find((found) => found.length >= end && found[start] !== undefined);
   return texts ? texts.slice(start, end).map((text, place) => ({ node, at: start + place, text: text.toLowerCase() })) : null;
 }
 
-// Where a text stands: [{ first, node, start, end }], from the token `start` on node `first` to before the token `end` on `node`.
+// Where a text is: [{ first, node, start, end }], from the token `start` on node `first` to before the token `end` on `node`.
 function textHits(scene, wanted) {
   const hits = [];
   const stack = scene.tops.map((node) => [node, []]);
@@ -96,7 +96,7 @@ function searched(scene, words) {
 
 function textsOf(store, request, seq) {
   const { texts } = store.tables;
-  const said = [];
-  (texts.seq ?? []).forEach((at, row) => { if (at <= seq && texts.request[row] === request) said.push(texts.text[row]); });
-  return said.join("");
+  const found = [];
+  (texts.seq ?? []).forEach((at, row) => { if (at <= seq && texts.request[row] === request) found.push(texts.text[row]); });
+  return found.join("");
 }
