@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 import kvlab
-from kvlab.events import FrontierMoved, NodeBorn, RequestBegan, RequestClosed
+from kvlab.events import FrontierMoved, NodeBorn, NodeRanked, RequestBegan, RequestClosed
 from kvlab.units import MIB
 from kvlab.views.dashboard.dataset import dataset_of
 from kvlab.views.dashboard.widget import stepper
@@ -91,12 +91,13 @@ def test_no_cell_of_the_trie_is_cut(page: Page, width: int) -> None:
     # numbers as they are after ten thousand requests
     for request in (9_998, 9_999):
         script.log.request = request
-        script.add(RequestBegan(tokens=10), NodeBorn(node=20_000 + request, parent=0, end=10), FrontierMoved(node=20_000 + request))
+        node = 20_000 + request
+        script.add(RequestBegan(tokens=10), NodeBorn(node=node, parent=0, end=10), FrontierMoved(node=node), NodeRanked(node=node, used=request, uses=1))
         script.read("close")
     recording = script.recording()
     data = dataset_of(recording).whole()
     for table in ("events", "ranks", "nodes", "readings"):
-        for column in ("seq", "born", "died", "clock"):
+        for column in ("seq", "born", "died", "used_at"):
             if column in data["add"][table]:
                 data["add"][table][column] = [value + 320_000 if value >= 0 else value for value in data["add"][table][column]]
     mount(page, data, width)
