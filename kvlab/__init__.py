@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kvlab.shape import LayerGroup, Shape
     from kvlab.views.compare.comparison import compare
     from kvlab.views.dashboard.widget import stepper
-    from kvlab.views.show import show
+    from kvlab.views.mimebundle import show
     from kvlab.workloads import Request
 
 _PLACES = {
@@ -46,7 +46,7 @@ _PLACES = {
     "open": ("kvlab.lab.lab", "open_lab"),
     "read_ollama_log": ("kvlab.importers", "read_ollama_log"),
     "read_table": ("kvlab.importers", "read_table"),
-    "show": ("kvlab.views.show", "show"),
+    "show": ("kvlab.views.mimebundle", "show"),
     "stepper": ("kvlab.views.dashboard.widget", "stepper"),
     "twin": ("kvlab.lab", "open_twin"),
     "workloads": ("kvlab.workloads", ""),

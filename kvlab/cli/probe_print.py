@@ -8,7 +8,7 @@ from kvlab.cli import arguments
 from kvlab.diagnose import Findings, diagnose
 from kvlab.probe.rows import request_rows, sample_rows, sign_rows
 from kvlab.recording import Recording
-from kvlab.views.outside_text import BYTES, outside_text
+from kvlab.views.outside import BYTES, outside_text
 
 
 def print_probe(recording: Recording, *, as_json: bool) -> None:

@@ -75,7 +75,7 @@ def _note(given: str) -> tuple[str, str]:
 
 def _markdown(args: Arguments, recording: Recording, findings: Findings, filled: Checklist | None) -> int:
     from kvlab.views.markdown_block import markdown_block
-    from kvlab.views.written_text import MARKDOWN, write_text
+    from kvlab.views.report import MARKDOWN, write_text
 
     block = markdown_block(recording, findings, filled)
     if args.out:

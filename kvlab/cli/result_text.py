@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvlab.cli.result_json import violations
 from kvlab.diagnose import Findings
 from kvlab.recording import Recording
-from kvlab.recording.left_out import notes
+from kvlab.recording.caveats import notes
 from kvlab.studies.request_rows import table
 
 MOST_VIOLATIONS = 20

@@ -20,7 +20,7 @@ from kvlab.errors import BadValue, NotAvailable
 from kvlab.events import BytesRead, Event, Log, RequestClosed
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recorder, Recording
-from kvlab.recording.left_out import LEFT_OUT
+from kvlab.recording.caveats import LEFT_OUT
 from kvlab.runner.model import Model
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape

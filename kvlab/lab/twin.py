@@ -14,7 +14,7 @@ from kvlab.lab.source import Prediction, Source
 from kvlab.lab.span_model import SpanModel
 from kvlab.models.config.provenance import FITTED, Provenance
 from kvlab.policy import Policy
-from kvlab.recording import left_out
+from kvlab.recording import caveats
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
 from kvlab.visible_text import visible
@@ -29,7 +29,7 @@ def expected_policy(policy: Policy) -> Policy:
 
 
 MOST_DETAILED_REQUESTS = 500
-"""Longer runs of the twin without a reader leave out what `kvlab.recording.left_out` names, and their manifest says so."""
+"""Longer runs of the twin without a reader leave out what `kvlab.recording.caveats` names, and their manifest says so."""
 
 
 class Twin(Source, Rich):
@@ -66,7 +66,7 @@ class Twin(Source, Rich):
     def _span_model(self, shape: Shape) -> SpanModel:
         made = SpanModel(shape)
         if fitted := [name for name, one in self.provenance.items() if one.status == FITTED]:
-            made.origin[left_out.FITTED] = ", ".join(fitted)
+            made.origin[caveats.FITTED] = ", ".join(fitted)
         return made
 
     def _wire(self, runner: Runner) -> None:

@@ -50,7 +50,7 @@ class Manifest:
         created: When it began, UTC, ISO 8601.
         checked: Every rule of the cache and every restored position was checked after every step.
         events: How many events it has; None while it is being written, and for ever after a kill.
-        left_out: What was not recorded, by the names of `kvlab.recording.left_out`; () when every event was.
+        left_out: What was not recorded, by the names of `kvlab.recording.caveats`; () when every event was.
     """
 
     schema: int

@@ -19,12 +19,12 @@ from kvlab.errors import BadValue
 from kvlab.events import BytesRead, Event
 from kvlab.policy import Policy
 from kvlab.recording import archive
+from kvlab.recording.caveats import READINGS, notes, trouble_words
 from kvlab.recording.columns import frame
 from kvlab.recording.fold_bytes import fold_bytes
 from kvlab.recording.fold_nodes import fold_nodes
 from kvlab.recording.fold_requests import SCHEMA, SECONDS, fold_requests
 from kvlab.recording.fold_spans import fold_spans
-from kvlab.recording.left_out import READINGS, notes, trouble_words
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.moment import Moment, Past, moment
 from kvlab.recording.policy_words import policy_words

@@ -18,7 +18,7 @@ from kvlab.output_file import require_replaceable
 from kvlab.recording import Recording
 from kvlab.studies.request_rows import RowsAsTheyCome
 from kvlab.units import binary, unit_for
-from kvlab.views.written_text import HTML
+from kvlab.views.report import HTML
 from kvlab.workloads import Workload, unrelated
 
 MODEL = "smollm2"

@@ -20,7 +20,7 @@ from kvlab.recording.facts import OWN
 from kvlab.temporary import TemporaryFolder
 from kvlab.views import report_parts
 from kvlab.views.account_part import account_part
-from kvlab.views.checklist_part import checklist_part
+from kvlab.views.report_parts import checklist_part
 from kvlab.views.shape_card_form import error_html
 
 MOST_BYTES = 200 * 10**6

@@ -5,7 +5,11 @@ Invariants: no prompt, no answer, no label (people call requests by their prompt
 
 from __future__ import annotations
 
+import getpass
+import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -13,13 +17,12 @@ import polars as pl
 from kvlab.diagnose import Finding, Findings
 from kvlab.diagnose.checklist import DECISIONS, Checklist
 from kvlab.recording import Recording
+from kvlab.recording.caveats import notes
 from kvlab.recording.facts import model_of, version_of
 from kvlab.recording.fold_requests import SECONDS
-from kvlab.recording.left_out import notes
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import binary
 from kvlab.views.finding_cards import known_figures
-from kvlab.views.private_words import recorded_words
 from kvlab.views.text_table import many
 from kvlab.visible_text import visible
 
@@ -125,3 +128,39 @@ def _sentence(words: str) -> str:
 def _plain(words: str) -> str:
     """Return recorded words as one line that Markdown leaves as it is."""
     return _sentence(words).replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
+
+
+PATH = "(a path)"
+ADDRESS = "(an address)"
+USER = "(a user)"
+ACCOUNT = "ACCOUNT"
+"""Is in the middle of a model's name, and stays the same when it is read again."""
+
+_API = re.compile(r"(?<![\w.])/(api|v1|proc)/")
+_PATHS = re.compile(
+    r"(?:file://\S+)|(?<![\w./<])(?:~[\w.-]*|[A-Za-z]:)?(?:[\\/][\w.@+%,=~-]+(?: [\w.@+%,=~-]+(?=[\\/]))*){1,}[\\/]?"
+    r"|(?<![\w])[A-Za-z]:[\\/]\S*|(?<![\w.])~[\\/]\S*|\\\\[\w.-]+\\\S+"
+)
+_ACCOUNTS = re.compile(r"(?i)\b((?:hf\.co|huggingface\.co|modelscope\.(?:cn|ai))/)[\w.-]+(?=/)")
+_ADDRESSES = re.compile(r"[\w.+-]+@[\w.-]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|https?://\S+")
+
+
+def without_places(text: str) -> str:
+    """Return the text without absolute paths and addresses; an API's `/api/ps` becomes `api/ps`."""
+    return _PATHS.sub(PATH, _ADDRESSES.sub(ADDRESS, _API.sub(r"\1/", text)))
+
+
+def recorded_words(text: str) -> str:
+    """Return words that came out of a recording without places, the account a model was fetched from, and the name of this system's user."""
+    found = _ACCOUNTS.sub(rf"\1{ACCOUNT}", without_places(text))
+    for name in _users():
+        found = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", USER, found, flags=re.IGNORECASE)
+    return found
+
+
+def _users() -> set[str]:
+    names = {Path.home().name}
+    # a system may have no name for its user
+    with suppress(OSError, KeyError):
+        names.add(getpass.getuser())
+    return {name for name in names if len(name) > 1}

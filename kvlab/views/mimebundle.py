@@ -6,7 +6,9 @@ whatever goes wrong while drawing, the cell goes on: the text says what failed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import altair as alt
@@ -16,17 +18,16 @@ from kvlab.lab import Twin
 from kvlab.recording import Moment, Recording
 from kvlab.views import live, static
 from kvlab.views.bytes_chart import bytes_chart
-from kvlab.views.bytes_text import bytes_text
-from kvlab.views.card import card
+from kvlab.views.card import bytes_text, card
 from kvlab.views.compare.chart import comparison_chart
 from kvlab.views.compare.comparison import Comparison
 from kvlab.views.compare.widget import view
-from kvlab.views.dashboard.picture import Still, chart
+from kvlab.views.dashboard.still import Still, chart
 from kvlab.views.dashboard.widget import dashboard
 from kvlab.views.finding_cards import cards_html
-from kvlab.views.outside_chart import outside_chart
-from kvlab.views.outside_text import outside_text
+from kvlab.views.outside import outside_chart, outside_text
 from kvlab.views.shape_card import shape_card, shape_card_html
+from kvlab.views.spans_chart import spans_text
 from kvlab.views.trie_outline import moment_chart, outline_text
 from kvlab.visible_text import visible
 
@@ -95,3 +96,39 @@ _FORMS: tuple[tuple[type, Callable[[Any], Form]], ...] = (
 
 _PAGES: tuple[tuple[type, Callable[[Any], str]], ...] = ((Twin, shape_card_html), (Findings, cards_html))
 """The kinds that have a card as HTML, and no picture."""
+
+
+def show(obj: Any, findings: Findings | None = None) -> None:
+    """Show a Recording (as a dashboard), a Moment or Findings: rich inside a notebook, else as text on standard output.
+
+    To read in Python what is chosen in a dashboard, keep it: `view = kvlab.stepper(recording)`.
+
+    Args:
+        obj: What to show.
+        findings: Shown after a recording, its first verdict also in the card.
+    """
+    if in_notebook():
+        shown: Any = import_module("IPython.display")
+        # a dashboard whatever is loaded: it was requested by name
+        first = dashboard(obj) if isinstance(obj, Recording) else obj
+        shown.display(*(item for item in (first, findings) if item is not None))
+        return
+    sys.stdout.write(as_text(obj, findings) + "\n")
+
+
+def as_text(obj: Any, findings: Findings | None = None) -> str:
+    """Return what `show` writes to a terminal."""
+    if not isinstance(obj, Recording):
+        return text_form(obj)
+    parts = [card(obj, findings), bytes_text(obj)]
+    if obj.count:
+        end = obj.at(obj.last)
+        parts += [outline_text(end), spans_text(end, obj.manifest.shape)]
+    return "\n\n".join([*parts, findings.text(figures=True)] if findings is not None else parts)
+
+
+def in_notebook() -> bool:
+    """Whether this process is a Jupyter kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")

@@ -20,14 +20,33 @@ import altair as alt
 
 from kvlab.diagnose import Findings
 from kvlab.diagnose.checklist import Checklist
-from kvlab.output_file import require_replaceable
+from kvlab.output_file import FileKind, headed, replacing, require_replaceable
 from kvlab.recording import Recording
-from kvlab.views import bytes_chart, bytes_text, report_parts, spans_chart, static, theme, trie_outline, waterfall_chart
-from kvlab.views.checklist_part import checklist_part
+from kvlab.recording.place import require_outside
+from kvlab.views import bytes_chart, card, report_parts, spans_chart, static, theme, trie_outline, waterfall_chart
 from kvlab.views.dashboard import page
 from kvlab.views.dashboard.dataset import dataset_of
+from kvlab.views.markdown_block import LAST_LINE
+from kvlab.views.report_parts import checklist_part
 from kvlab.views.thinned import thinned
-from kvlab.views.written_text import HTML, write_text
+
+HTML = headed("a report", lambda head: b"default-src 'none'; script-src 'unsafe-inline'" in head and b"<title>kvlab: " in head)
+MARKDOWN = FileKind("a Markdown report", lambda path: path.read_bytes().endswith(f"{LAST_LINE}\n".encode()))
+
+
+def write_text(text: str, path: str | Path, kind: FileKind, *, force: bool = False) -> Path:
+    """Write `text` to `path` and return it, absolute.
+
+    Raises:
+        BadValue: a recording's folder is around it, or a file is there that is not of that kind and it is not forced.
+        UnreadableInput: the file cannot be written; then what is there is as it was.
+    """
+    out = Path(path).expanduser().absolute()
+    require_outside(out)
+    with replacing(out, kind, force=force) as file:
+        file.write(text.encode("utf-8"))
+    return out
+
 
 EVENTS = 25_000
 """A run of more events can be stopped at where it matters only, so that the file stays small."""
@@ -97,7 +116,7 @@ def report_html(recording: Recording, findings: Findings | None = None, checklis
 
 
 def _texts(recording: Recording) -> list[str]:
-    texts = [bytes_text.bytes_text(recording), "no events", "no events", waterfall_chart.waterfall_text(recording)]
+    texts = [card.bytes_text(recording), "no events", "no events", waterfall_chart.waterfall_text(recording)]
     if recording.count:
         end = recording.at(recording.last)
         texts[1:3] = [trie_outline.outline_text(end), spans_chart.spans_text(end, recording.manifest.shape)]

@@ -11,8 +11,7 @@ import polars as pl
 from kvlab.recording import Moment, Recording
 from kvlab.units import binary
 from kvlab.views import letters, text_table, theme
-from kvlab.views.intervals import FAR, ROWS, alive
-from kvlab.views.spans_rows import group_labels, with_lanes
+from kvlab.views.spans_rows import FAR, ROWS, alive, group_labels, with_lanes
 from kvlab.views.tables import largest
 
 COLUMNS = ("snapshot", "node", "group", "lane", "start", "end", "state", "request", "born", "died")

@@ -11,7 +11,16 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.views.intervals import FAR
+ROWS = 2500
+"""A chart takes at most this many intervals, the latest."""
+
+FAR = 2**53
+"""`died` of what is alive at the last moment: JavaScript's largest exact whole number."""
+
+
+def alive(parameter: str) -> str:
+    """Return the Vega filter for what exists at the moment that `parameter` holds."""
+    return f"datum.born <= {parameter} && {parameter} < datum.died"
 
 
 def group_labels(shape: dict[str, Any] | None) -> dict[int, str]:

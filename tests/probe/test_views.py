@@ -7,8 +7,7 @@ from typing import Any
 import kvlab
 from kvlab.probe import Probe
 from kvlab.views.mimebundle import text_form
-from kvlab.views.outside_chart import outside_chart
-from kvlab.views.outside_text import outside_text
+from kvlab.views.outside import outside_chart, outside_text
 from tests.probe.recorded_server import GIB, JumpingClock, World
 
 

@@ -9,8 +9,8 @@ from kvlab.policy import Policy
 from kvlab.units import MIB
 from kvlab.views import static
 from kvlab.views.bytes_chart import COUNTED, GROWN, HELD, PREDICTED, STACK, bytes_chart
-from kvlab.views.bytes_text import bytes_text
-from kvlab.views.dashboard import scene_text
+from kvlab.views.card import bytes_text
+from kvlab.views.dashboard import still
 from tests.views.charts import marks, one_dataset, png_size, specification, units
 from tests.views.conftest import WEIGHTS, Script
 
@@ -134,7 +134,7 @@ def test_the_footprint_is_a_line_of_its_own() -> None:
     assert line["encoding"]["y"]["scale"]["domain"] == [0, 1.08 * 3 * 18]
     assert "footprint of the process 1000.00 MiB" in spec["title"]["subtitle"]
     assert "footprint of the process 1000.00 MiB" in spec["description"]
-    assert "footprint of the process 930.00 MiB" in scene_text.text(recording, 2, "")
+    assert "footprint of the process 930.00 MiB" in still.text(recording, 2, "")
     titles, *told = bytes_text(recording).splitlines()[1:]
     assert titles.split()[-1] == "footprint"
     assert [row.split()[-1] for row in told] == ["930.00", "-", "1000.00"]

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from kvlab.diagnose.checklist import ITEMS, checklist
 from kvlab.units import GIB
-from kvlab.views.checklist_part import checklist_part
 from kvlab.views.report import report_html
+from kvlab.views.report_parts import checklist_part
 from tests.diagnose.outside.seen import sizes
 
 

@@ -12,7 +12,8 @@ import pytest
 import kvlab
 from kvlab.cli.main import main
 from kvlab.recording import Recording
-from kvlab.views.chrome_trace import FORWARDS, LAYERS, PHASES, REQUESTS, chrome_trace, problems
+from kvlab.views.chrome_trace import FORWARDS, LAYERS, PHASES, REQUESTS, chrome_trace
+from tests.views.trace_format import problems
 
 
 def run(workload: str) -> Recording:

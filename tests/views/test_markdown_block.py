@@ -14,8 +14,7 @@ from kvlab.importers import import_file
 from kvlab.recording import Recording
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import GIB, MIB
-from kvlab.views.markdown_block import markdown_block
-from kvlab.views.private_words import without_places
+from kvlab.views.markdown_block import markdown_block, without_places
 from tests.diagnose.outside.seen import recording_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

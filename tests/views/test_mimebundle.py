@@ -12,7 +12,7 @@ import pytest
 from kvlab import notebook
 from kvlab.diagnose.finding import number_words
 from kvlab.display import Rich
-from kvlab.views import card, live, mimebundle, show, static
+from kvlab.views import card, live, mimebundle, static
 from tests.views.charts import PNG, png_size
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def answer(*lines: str) -> str:
     return done.stdout.strip()
 
 
-EVERYTHING = "import kvlab.notebook, kvlab.views.mimebundle, kvlab.views.report, kvlab.views.show"
+EVERYTHING = "import kvlab.notebook, kvlab.views.mimebundle, kvlab.views.report, kvlab.views.mimebundle"
 
 
 def test_importing_views_changes_nothing_global() -> None:
@@ -162,11 +162,11 @@ def test_a_figure_has_its_unit(name: str, value: Any, words: str) -> None:
 
 
 def test_show_writes_text_in_a_terminal(pair: Recording, findings: Findings, capsys: pytest.CaptureFixture[str]) -> None:
-    show.show(pair, findings)
+    mimebundle.show(pair, findings)
     written = capsys.readouterr().out
     for part in ("Recording\n", "bytes at each request's end", "trie after event", "snapshots after event", "refuted by"):
         assert part in written
-    show.show(pair.at(9))
+    mimebundle.show(pair.at(9))
     assert capsys.readouterr().out.startswith("trie after event 9")
 
 

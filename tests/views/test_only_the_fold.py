@@ -25,8 +25,7 @@ from kvlab.recording import Recording
 from kvlab.views.compare.comparison import compare
 from kvlab.views.compare.prefixes import Prefixes
 from kvlab.views.dashboard.widget import dashboard
-from kvlab.views.mimebundle import mimebundle
-from kvlab.views.show import as_text
+from kvlab.views.mimebundle import as_text, mimebundle
 
 
 class Guarded(Recording):

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 import kvlab
 from kvlab.events import ChunkRan, FrontierMoved, Log, Matched, NodeBorn, RequestBegan, RequestClosed, Scheduled, TokenOut
 from kvlab.recording import Recording
-from kvlab.views.dashboard.scene_text import request_line
+from kvlab.views.dashboard.still import request_line
 from tests.views.conftest import Script
 from tests.views.dashboard_page import mount
 

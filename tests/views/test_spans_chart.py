@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 from kvlab.views import static
-from kvlab.views.intervals import FAR
 from kvlab.views.spans_chart import spans_chart, spans_text
-from kvlab.views.spans_rows import group_labels, layer_range, with_lanes
+from kvlab.views.spans_rows import FAR, group_labels, layer_range, with_lanes
 from tests.views.charts import marks, one_dataset, png_size, specification, units
 from tests.views.conftest import SHAPE
 

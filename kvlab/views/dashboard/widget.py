@@ -19,7 +19,7 @@ from kvlab.errors import BadValue, KvlabError
 from kvlab.events import Event
 from kvlab.lab.source import Source
 from kvlab.recording import Manifest, Recording
-from kvlab.views.dashboard import page, picture, scene_text
+from kvlab.views.dashboard import page, still
 from kvlab.views.dashboard import texts as token_texts
 from kvlab.views.dashboard.about import About, about_source
 from kvlab.views.dashboard.dataset import WORDS, Dataset, dataset_of
@@ -135,9 +135,9 @@ class Dashboard(anywidget.AnyWidget):
         event = self.recording.event(self.at)
         return text(event, self._dataset.about.policy) if event is not None else "Nothing has happened yet."
 
-    def still(self) -> picture.Still:
+    def still(self) -> still.Still:
         """Return the moment that is shown as a picture and a text, which stay in a stored notebook."""
-        return picture.Still(self.recording, self.at, scene_text.text(self.recording, self.at, self.sentence))
+        return still.Still(self.recording, self.at, still.text(self.recording, self.at, self.sentence))
 
     def _added(self, events: list[Event]) -> None:
         self.events += events

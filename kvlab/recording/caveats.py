@@ -1,4 +1,4 @@
-"""What a reader has to know of a recording's figures: which events it leaves out, which constants of its shape were fitted, a server's troubles.
+"""Caveats: what a reader has to know of a recording's figures. Which events it leaves out, which constants of its shape were fitted, a server's troubles.
 
 A long run of the twin without a reader of its events leaves out what its tables do not need (`LEFT_OUT`). Its manifest names them, and what would be
 folded from them is null.

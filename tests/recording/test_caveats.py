@@ -13,14 +13,15 @@ from kvlab.diagnose import diagnose
 from kvlab.errors import UnreadableInput
 from kvlab.lab import twin
 from kvlab.recording import Manifest, Recording
-from kvlab.recording.left_out import LEFT_OUT
+from kvlab.recording.caveats import LEFT_OUT
 from kvlab.views.card import card
-from kvlab.views.chrome_trace import FORWARDS, PHASES, chrome_trace, problems
+from kvlab.views.chrome_trace import FORWARDS, PHASES, chrome_trace
 from kvlab.views.dashboard.dataset import dataset_of
 from kvlab.views.markdown_block import markdown_block
 from kvlab.views.report import report_html
 from kvlab.views.waterfall_chart import phases_table, waterfall_chart
 from kvlab.workloads import Request, Workload
+from tests.views.trace_format import problems
 
 REPLY = 4
 
