@@ -9,6 +9,7 @@ Invariants: rows are only ever added, but for `died` of a version and the row of
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -188,8 +189,7 @@ class Dataset:
         protection = list(ev.PROTECTIONS).index(e.protection) + 1 if e.protection else 0
         seq = self._shown_at(e)
         used_at = self._used_at.setdefault(e.used, seq) if e.used else None
-        # JSON has no infinity
-        self._add("ranks", seq, e.node, protection, used_at, None if e.first is None else min(e.first, sys.float_info.max), e.second, e.third)
+        self._add("ranks", seq, e.node, protection, used_at, *map(_finite, (e.first, e.second, e.third)))
 
     def _shown_at(self, e: ev.Event) -> int:
         """Return the stop at which a quiet event shows: the one before it, whose effect it is, where every event but these is a stop."""
@@ -224,6 +224,11 @@ def dataset_of(recording: Recording, *, texts: bool = False, most: int = MOST) -
     data = Dataset(about, texts=texts and made.stored_text, searchable=searchable, thin=recording.count > most)
     data.take(recording.replay(texts=data.texts))
     return data
+
+
+def _finite(value: float | None) -> float | None:
+    """Return a number that JSON has, which has no infinity; None for none."""
+    return None if value is None or math.isnan(value) else max(-sys.float_info.max, min(value, sys.float_info.max))
 
 
 def _number(value: Any) -> Any:
