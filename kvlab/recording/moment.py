@@ -10,8 +10,7 @@ import polars as pl
 from kvlab.display import Rich
 from kvlab.events import BytesRead, ChunkRan, Event, FrontierMoved
 from kvlab.recording import fold_nodes
-from kvlab.recording.fold_buffers import buffers_at, fold_buffers
-from kvlab.recording.fold_ranks import RANKED, fold_ranks, with_ranks
+from kvlab.recording.fold_state import RANKED, buffers_at, fold_buffers, fold_ranks, with_ranks
 from kvlab.recording.readings import observed
 
 _READING = [item.name for item in fields(BytesRead) if item.name not in {event_field.name for event_field in fields(Event)}]
@@ -39,9 +38,9 @@ class Moment(Rich):
         request: The request it belongs to; 0 outside any.
         frontier: The node at which the active path ends; None before the first `FrontierMoved`.
         nodes: The nodes alive, with `NODE_SCHEMA`: as in the table `nodes`, and whether they are on the active path, the bytes
-            their snapshots count, how many of these are lazy, owned or views, and what decides when eviction takes them (`fold_ranks.RANKED`).
+            their snapshots count, how many of these are lazy, owned or views, and what decides when eviction takes them (`fold_state.RANKED`).
         spans: The snapshots alive, with the columns of the table `spans`; `node` is null while one is not attached.
-        buffers: The live buffers, a row a layer group, with `fold_buffers.SCHEMA`.
+        buffers: The live buffers, a row a layer group, with `fold_state.BUFFERS`.
         bytes: The last observed reading up to here: the fields of `BytesRead` and its `seq`; {} when there was none, and during a prefill whose readings
             the recording leaves out.
     """
@@ -71,8 +70,8 @@ class Past:
         moves: seq and node of every `FrontierMoved`.
         readings: seq and the fields of every observed `BytesRead`.
         unread: seq of every `ChunkRan` that no reading follows, in a recording that leaves these out.
-        ranks: Changes of what decides when eviction takes a node (`fold_ranks`).
-        buffers: Changes of live buffers (`fold_buffers`).
+        ranks: Changes of what decides when eviction takes a node (`fold_state`).
+        buffers: Changes of live buffers (`fold_state`).
     """
 
     requests: pl.DataFrame

@@ -16,9 +16,9 @@ from typing import Any
 
 from kvlab import events as ev
 from kvlab.recording import Recording
-from kvlab.recording.fold_buffers import offset_after
 from kvlab.recording.fold_nodes import NodeFold, NodeVersion
 from kvlab.recording.fold_spans import SpanFold, SpanVersion
+from kvlab.recording.fold_state import offset_after
 from kvlab.recording.readings import PREDICTED
 from kvlab.views.dashboard import texts as token_texts
 from kvlab.views.dashboard.about import About
