@@ -7,8 +7,8 @@ The first of these that can answer does:
    those of the twin of the same requests; without one, what snapshots pin or no owner names.
 2. `heap_growth`: a process grows while the server's list of its model does not (paired_growth.py).
 3. The model's bytes compared with a simulation of the same requests (explained.py), under the known rules, else under every release's. `leak`: the slope of
-   unexplained bytes is more than its error, or its whole interval is above `LARGE`; of a process's bytes, half an `ARENA` in either half, too. What the
-   simulation says, when they leave no room for a leak of `LEAST_LEAK`, or only for one that coarse prints hide.
+   unexplained bytes is more than its error; of a process's bytes, half an `ARENA` in either half, too. Else what the simulation says, with the smallest
+   leak that would have shown; open only where that is as much as the growth that is explained.
 4. What the cache counts, read alone; a prompt cache of entries under its own limit.
 5. Figures alone: `budget` when they stop about a budget above where they began, `no_growth` when they stop elsewhere or never began, `budget_filling` when
    what has grown fits a budget, `leak` when they go on past it under known rules that let nothing pass it, or cost more per new token than any keys and values.
@@ -25,7 +25,7 @@ from functools import lru_cache
 import numpy as np
 import polars as pl
 
-from kvlab.diagnose.explained import Explained, explained, least_of_halves
+from kvlab.diagnose.explained import ARENA, Explained, explained
 from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
 from kvlab.diagnose.growth import LEAST_REQUESTS, Filling, above_budget, filling, owner_numbers, unexplained_or_owned
 from kvlab.diagnose.lone_series import LEAST_FIGURES, LEVEL, LoneSeries, lone_series
@@ -38,7 +38,7 @@ from kvlab.policy import Policy
 from kvlab.recording.facts import Counts, Facts, Owners, Series, Values
 from kvlab.recording.facts.figures import OF_PROCESS, as_printed
 from kvlab.shape import Shape
-from kvlab.units import GB, MIB, binary
+from kvlab.units import MIB, binary
 
 Q = Question("budget_or_leak")
 
@@ -48,23 +48,14 @@ BOUNDED = ("budget", "budget_filling", "no_growth")
 GRAVEST = ("unexplained", "over_budget_by_design", "budget", "budget_filling", "no_growth")
 """Verdicts on counted bytes, the gravest first: of a table's arms that one is the finding's."""
 
-LEAST_SERIES = 5
-"""Figures of a series below which growth cannot be told from noise."""
+LEAST_SERIES, ENOUGH = 5, 15
+"""Figures of a series below which growth cannot be separated from noise, and from which on an answer may be sure."""
 
-LEAST_LEAK = 5_000_000
-"""Bytes per request: the smallest leak that a verdict without `leak` excludes when figures are fine enough."""
+SHARE_HELD = 0.1
+"""The share of what is held that a leak may have grown by, unseen, in an answer that says that there is none."""
 
-LEAST_SIMULATED = 4_000_000
-"""Bytes per request: a smaller slope is called no leak, as the requests' earlier halves are guessed where only their counts are known."""
-
-LARGE = 25_000_000
-"""Bytes per request: a leak whose whole interval is above is called, however wide it is (few requests of very different sizes)."""
-
-ARENA = 64 * MIB
-"""Bytes that a heap takes at once, as large as they usually are (glibc's): what takes one at most requests of either half is a leak, not new sizes."""
-
-COARSE = GB // 2
-"""A step of prints from which on a verdict only says that nothing greater than the steps hide is there."""
+SURE, UNSURE = 0.1, 0.25
+"""The shares of the bytes that may be unseen up to which, and from which on, an answer is sure or unsure."""
 
 OF_ITSELF = ("observed_plateau", "unexplained", "unattributed")
 """Beginnings of the names of figures that a simulation has of itself: they are no observations."""
@@ -264,22 +255,20 @@ def _compared(series: Series, shape: Shape, policy: Policy) -> Finding:
     if len(series) < LEAST_SERIES:
         return Q.open("longer", None, Q.say("few_in_series", requests=len(series), gauge=series.gauge, least=LEAST_SERIES))
     predicted, grown_when_full, of_rules = _simulated(series.counts, shape, policy)
-    found = explained(series.request, series.observed, series.step, predicted, grown_when_full)
-    places = sorted({0, 1, len(series) // 2, len(series) - 2, len(series) - 1})
-    at = {"request": series.request, "observed": series.observed, "predicted": found.predicted}
-    evidence = Evidence("observed", tuple({name: round(float(values[place])) for name, values in at.items()} for place in places))
-    numbers = _series_numbers(series, found)
-    rates = {"slope_bytes": round(found.slope.value), "low_bytes": round(found.slope.low), "high_bytes": round(found.slope.high)}
     of_process = series.gauge in OF_PROCESS
-    leaks = (found.at_least > 0 and found.slope.value > LEAST_SIMULATED) or found.slope.low - found.hidden > LARGE
-    if leaks and (not of_process or least_of_halves(series.request, series.observed, series.step, predicted) > ARENA / 2):
-        words = Q.say("leak_simulated", rates, gauge=series.gauge)
-        return Q.found("leak", words, numbers, "high" if len(series) >= 15 else "medium", evidence, refuted_by="leak_simulated")
-    coarse = series.step >= COARSE
-    if found.at_most > LEAST_LEAK and not (coarse and _only_steps_hide(series, found)):
-        cause = Q.say("leak_or_heap" if of_process and found.at_least > 0 else "growth_or_noise")
-        lacks = Q.say("undecided", rates, cause=cause, requests=len(series))
-        return Q.open("longer", None, lacks, Q.say("more_bytes")).with_figures(numbers, evidence)
+    found = explained(series.request, series.observed, series.step, predicted, grown_when_full, of_process=of_process)
+    places = sorted({0, 1, len(series) // 2, len(series) - 2, len(series) - 1})
+    at = {"request": series.request, "observed": series.observed, "predicted": found.fit.predicted}
+    evidence = Evidence("observed", tuple({name: round(float(values[place])) for name, values in at.items()} for place in places))
+    numbers, enough = _series_numbers(series, found), len(series) >= ENOUGH
+    if found.leaks:
+        sure: Confidence = "high" if enough else "medium"
+        return Q.found("leak", Q.say("leak_simulated", numbers), numbers, sure, evidence, refuted_by="leak_simulated")
+    unseen, most = found.limit * float(series.request[-1] - series.request[0]), _most_unseen(series, predicted)
+    # what a print hides is stated, and not held against the answer
+    if unseen - series.step > most:
+        return Q.open("longer", None, Q.say("undecided", numbers), Q.say("more_bytes")).with_figures(numbers, evidence)
+    sure = "low" if unseen > UNSURE * most else "high" if unseen <= SURE * most and enough else "medium"
     if found.began_full and of_rules.verdict in ("budget", "budget_filling"):
         of_rules = replace(of_rules, verdict="budget", summary=Q.say("full_before"), numbers={})
     # a simulation's plateau is no observation: what was read since then is
@@ -287,40 +276,41 @@ def _compared(series: Series, shape: Shape, policy: Policy) -> Finding:
     read = series.observed[since - 1 :] if isinstance(since, int) else series.observed[:0]
     own: dict[str, Number] = {"observed_plateau_bytes": round(float(read.max())), "observed_plateau_low_bytes": round(float(read.min()))} if len(read) else {}
     numbers = {name: value for name, value in of_rules.numbers.items() if not name.startswith(OF_ITSELF)} | numbers | own
-    sure: Confidence = "low" if coarse else "high" if len(series) >= 15 else "medium"
     first, last = (as_printed(float(series.observed[place]), series.step) for place in (0, -1))
-    words = Q.say(
-        "as_simulated",
-        gauge=series.gauge,
-        first=first,
-        last=last,
-        simulated=of_rules.summary.replace("; observed: ", "; its requests close at: "),
-        hidden=Q.say("hidden", step_bytes=series.step, most_bytes=round(found.at_most)) if coarse else "",
-    )
+    # what nothing explains is said of what was read
+    simulated = of_rules.summary.replace("; observed: ", "; its requests close at: ").removesuffix(Q.say("rest_none")).rstrip()
+    words = Q.say("as_simulated", numbers, first=first, last=last, simulated=simulated)
+    words += Q.say("heap_takes", numbers) if of_process and found.fit.leaks else ""
+    words += Q.say("limit", numbers)
     return replace(of_rules, summary=words, numbers=numbers, confidence=sure, evidence=(evidence,))
 
 
-def _only_steps_hide(series: Series, found: Explained) -> bool:
-    """Return whether only the steps of a coarse print keep a leak from being excluded: nothing was fitted, and the ends agree to a step."""
-    off = float(series.observed[-1] - series.observed[0] - found.predicted[-1] + found.predicted[0])
-    return not found.began_full and found.slope.value <= found.half_width and off <= series.step
+def _most_unseen(series: Series, predicted: Values) -> float:
+    """Return the bytes by which a leak may have grown unseen in an answer that still says something.
+
+    As many as the rules predict: were they all a leak's, it would be no budget. Or a share of what is held, where they predict less. A process's heap
+    may take half an `ARENA` with each request, too.
+    """
+    heap = ARENA / 2 * (series.request[-1] - series.request[0]) if series.gauge in OF_PROCESS else 0.0
+    return max(float(np.ptp(predicted)), SHARE_HELD * float(series.observed[-1])) + heap
 
 
 def _series_numbers(series: Series, found: Explained) -> dict[str, Number]:
+    fit = found.fit
     return {
         "requests": len(series),
         "gauge": series.gauge,
         "step_bytes": series.step,
         "observed_growth_bytes": round(float(series.observed[-1] - series.observed[0])),
-        "predicted_growth_bytes": round(float(found.predicted[-1] - found.predicted[0])),
-        "unexplained_slope_bytes_per_request": round(found.slope.value),
-        "unexplained_slope_low_bytes_per_request": round(found.slope.low),
-        "unexplained_slope_high_bytes_per_request": round(found.slope.high),
-        "half_width_bytes_per_request": round(found.half_width),
-        "least_leak_bytes_per_request": round(found.at_least),
-        "largest_leak_bytes_per_request": round(found.at_most),
-        "alternatives_compared": found.alternatives,
-        "late_by_requests": found.late,
+        "predicted_growth_bytes": round(float(fit.predicted[-1] - fit.predicted[0])),
+        "unexplained_slope_bytes_per_request": round(fit.slope.value),
+        "unexplained_slope_low_bytes_per_request": round(fit.slope.low),
+        "unexplained_slope_high_bytes_per_request": round(fit.slope.high),
+        "least_leak_bytes_per_request": round(fit.at_least),
+        "largest_leak_bytes_per_request": round(found.limit),
+        "largest_leak_bytes": round(found.limit * float(series.request[-1] - series.request[0])),
+        "predictions_compared": found.predictions,
+        "late_by_requests": fit.late,
     }
 
 

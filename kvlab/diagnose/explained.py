@@ -1,21 +1,27 @@
-"""What the cache's rules explain of the bytes that were read: observed less predicted, whose slope is unexplained.
+"""What the cache's rules explain of the bytes that were read: observed less predicted, whose slope is unexplained, and the largest leak that may hide in it.
 
-What stays the same (weights, pool) is one unknown level; only what changes from request to request is judged. Two things are not recorded
-and are found by trying, an alternative that leaves little spread counts: how late a figure is (a server refreshes it with a delay), and how
-much room the cache still had when the series began (a budget that was full before does not fill again: what it holds grows as with no
-budget at all). The kindest of m alternatives is kept, so each gets an interval at the level 0.95^(1/m) (Sidak): with this probability all m
-intervals hold their slopes at once, the kept one among them. A print hides less than one step over the whole series, whatever the errors
-are, so this bound is added to the interval once.
+What stays the same (weights, pool) is one unknown level; only what changes from request to request is judged. Two things are not recorded and are
+fitted: how late a figure is (a server refreshes it with a delay), and how much room the cache still had when the series began (a budget that was
+full before does not fill again: what it holds grows as with no budget at all).
+
+- A prediction is plausible when it leaves about as little spread as the best one. The rules as they are, with nothing fitted, are also when they
+  leave little of what they predict.
+- It is a leak when each plausible prediction leaves a slope that is more than its error.
+- Else what the plausible predictions without a leak leave room for is the limit: a smaller leak would not show in these figures.
+
+Of m predictions each gets an interval at the level 0.95^(1/m) (Sidak): with this probability all m hold their slopes at once. A print hides less
+than one step over the whole series, whatever the errors are, and a room between two that were tried is off by half of what lies between them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from kvlab.diagnose.trend import LEVEL, Slope, theil_sen
 from kvlab.recording.facts import Values
+from kvlab.units import MIB
 
 WARM_UP = 1
 """First requests that say nothing of growth: a load leaves its pool, a first figure is of before."""
@@ -23,67 +29,82 @@ WARM_UP = 1
 LATE = (0, 1)
 """Requests by which a figure may be late."""
 
+ROOMS = 12
+"""Shares of the predicted growth that are tried as the room the cache had."""
+
 CLOSE = 5_000_000
-"""Bytes by which two spreads may differ and still be as good, with a quarter of the print's step.
-Of such alternatives one that leaves no growth counts, else of those with the narrowest intervals the one that leaves the least."""
+"""Bytes by which two spreads may differ and still be as good, with a quarter of the print's step."""
 
 LOOSER = 2
 """How many times as large as the least spread one may be and still be as good: a fit that is not twice as good does not say that a cache began full."""
 
-NARROW = 1.5
-"""How many times as wide as the narrowest interval one may be and still be as good."""
+UNEXACT = 0.05
+"""The share of the predicted growth that the rules may leave with nothing fitted: which earlier prompt a match was with is not recorded."""
 
-SLIGHT = 1_000_000
-"""Bytes per request that count as no slope when two alternatives are compared."""
+LEAST_LEAK = 4_000_000
+"""Bytes per request: a smaller slope is called no leak, as the requests' earlier halves are guessed where only their counts are known."""
 
-ROOMS = 12
-"""Shares of the predicted growth that are tried as the room the cache had."""
-
-SURE = 2.0
-"""How many times its interval's lower side a slope must be to be a leak's: the errors of a prediction are not as independent as an interval's."""
+ARENA = 64 * MIB
+"""Bytes that a heap takes at once, as large as they usually are (glibc's): what takes half of one at each request is a leak, not new sizes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """A series of bytes compared with the simulation of the same requests. Slopes are in bytes per request.
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """One prediction and what it leaves unexplained. Slopes are in bytes per request.
 
     Attributes:
         predicted: Bytes the rules would have reported after each request, growth beyond the room left out.
-        slope: Of the unexplained bytes, by Theil-Sen, with the interval that holds for all alternatives at once.
-        hidden: The slope that the print's steps hide at most.
         late: Requests by which the figures are late.
+        slope: Of the unexplained bytes, by Theil-Sen, with the interval that holds for all predictions at once.
+        hidden: The slope that the print's steps hide at most.
+        between: The slope that a room between two that were tried may be off by.
         spread: The third quartile of the distances of the unexplained bytes from their own line. Their median would not see a bend that
             less than half of the requests are beyond; a fifth of the figures may be late.
-        began_full: The cache had less room when the series began than the requests would fill.
-        alternatives: How many were compared.
     """
 
     predicted: Values
+    late: int
     slope: Slope
     hidden: float
-    late: int
+    between: float
     spread: float
-    began_full: bool = False
-    alternatives: int = 1
-
-    @property
-    def half_width(self) -> float:
-        """Half of the slope's interval, with what the print hides."""
-        return (self.slope.high - self.slope.low) / 2 + self.hidden
 
     @property
     def at_least(self) -> float:
         """The least slope that its error allows."""
-        below = self.slope.value - self.slope.low
-        return self.slope.value - max(SURE * below, below + self.hidden)
+        return self.slope.low - self.hidden
 
     @property
     def at_most(self) -> float:
-        """The largest slope that is not excluded: to call growth a leak takes more than to leave that open."""
-        return self.slope.high + self.hidden
+        """The largest slope that is not excluded; a prediction that is off downwards may be off upwards by as much."""
+        return max(self.slope.high, -self.slope.low) + self.hidden + self.between
+
+    @property
+    def leaks(self) -> bool:
+        """Whether its slope is more than its error."""
+        return self.at_least > 0 and self.slope.value > LEAST_LEAK
 
 
-def explained(request: Values, observed: Values, step: int, predicted: Values, grown_when_full: Values) -> Explained:
+@dataclass(frozen=True, slots=True, eq=False)
+class Explained:
+    """A series of bytes compared with the simulation of the same requests.
+
+    Attributes:
+        fit: The plausible prediction that leaves the least slope: what is shown.
+        leaks: Whether they leak.
+        limit: Bytes per request: a smaller leak would not show in these figures.
+        began_full: The cache had less room when the series began than the requests would fill.
+        predictions: How many were compared.
+    """
+
+    fit: Fit
+    leaks: bool
+    limit: float
+    began_full: bool
+    predictions: int
+
+
+def explained(request: Values, observed: Values, step: int, predicted: Values, grown_when_full: Values, *, of_process: bool = False) -> Explained:
     """Compare what was read with what the rules predict.
 
     Args:
@@ -92,18 +113,27 @@ def explained(request: Values, observed: Values, step: int, predicted: Values, g
         step: Bytes between a print and the next one that differs; 1 when bytes were read.
         predicted: Bytes the rules would have reported after each, from an empty cache on.
         grown_when_full: Bytes above the first request's after each, when the budget was full before.
+        of_process: The bytes are a process's: its heap grows, too.
     """
-    ways = [(way, late) for way in _ways(predicted, grown_when_full) for late in LATE]
-    level = LEVEL ** (1 / len(ways))
-    tries = [_explained(request, observed, step, way, late, level) for way, late in ways]
-    least = min(one.spread for one in tries)
-    close = [one for one in tries if one.spread <= LOOSER * least + CLOSE + step / 4]
-    kind = [one for one in close if one.slope.value <= one.half_width + SLIGHT]
-    narrowest = min(one.half_width for one in close)
-    # of intervals that are nearly as narrow none is surer than another: the kindest of them counts
-    narrow = kind or [one for one in close if one.half_width <= NARROW * narrowest]
-    kept = min(narrow, key=lambda one: (one.predicted is not predicted if kind else False, abs(one.slope.value)))
-    return replace(kept, began_full=kept.predicted is not predicted, alternatives=len(ways))
+    ways, growth = _ways(predicted, grown_when_full), float(np.ptp(predicted))
+    level, per_request = LEVEL ** (1 / (len(ways) * len(LATE))), 1 / max(1, len(request) - 1)
+    fits: list[Fit] = []
+    for way in ways:
+        hides = _hidden(step) * per_request, 0.0 if way is predicted else growth / ROOMS / 2 * per_request
+        fits.append(min((_fit(request, observed, hides, way, late, level) for late in LATE), key=lambda fit: fit.spread))
+    as_is, least = fits[0], min(fit.spread for fit in fits)
+    plausible = [fit for fit in fits if fit.spread <= LOOSER * least + CLOSE + step / 4]
+    without = [fit for fit in plausible if not fit.leaks]
+    if as_is in without:
+        # what was fitted must fit better than what was not
+        without = [as_is, *(fit for fit in without if fit.spread < as_is.spread)]
+    elif not without and not as_is.leaks and as_is.spread <= UNEXACT * growth:
+        # what fits better leaks: the limit is as high as that
+        without = [as_is, *plausible]
+    leaks = not without and (not of_process or least_of_halves(request, observed, step, predicted) > ARENA / 2)
+    kept = min(without or plausible, key=lambda fit: (fit is not as_is if without else False, abs(fit.slope.value)))
+    limit = max([LEAST_LEAK, *(fit.at_most for fit in without or [kept])])
+    return Explained(kept, leaks, limit, kept is not as_is, len(ways) * len(LATE))
 
 
 def least_of_halves(request: Values, observed: Values, step: int, predicted: Values) -> float:
@@ -115,12 +145,11 @@ def least_of_halves(request: Values, observed: Values, step: int, predicted: Val
     """
     beyond = observed - np.maximum.accumulate(predicted)
     halves = np.array_split(np.arange(WARM_UP, len(request)), 2)
-    return min(theil_sen(request[half], beyond[half]).low - _hidden(step, len(half)) for half in halves)
+    return min(theil_sen(request[half], beyond[half]).low - _hidden(step) / max(1, len(half) - 1) for half in halves)
 
 
-def _hidden(step: int, count: int) -> float:
-    """Return the slope that a print's steps hide at most in a series of `count` figures."""
-    return (step if step > 1 else 0) / max(1, count - 1)
+def _hidden(step: int) -> float:
+    return step if step > 1 else 0
 
 
 def _ways(predicted: Values, grown_when_full: Values) -> list[Values]:
@@ -131,16 +160,10 @@ def _ways(predicted: Values, grown_when_full: Values) -> list[Values]:
     return [way for place, way in enumerate(ways) if not any(np.array_equal(way, earlier) for earlier in ways[:place])]
 
 
-def _explained(request: Values, observed: Values, step: int, predicted: Values, late: int, level: float) -> Explained:
+def _fit(request: Values, observed: Values, hides: tuple[float, float], predicted: Values, late: int, level: float) -> Fit:
     count = len(request)
     first = late + (WARM_UP if count > 2 * (WARM_UP + late) + 2 else 0)
     unexplained = observed[first:] - predicted[first - late : count - late]
     slope = theil_sen(request[first:], unexplained, level)
     off = unexplained - slope.value * request[first:]
-    return Explained(
-        predicted=predicted,
-        slope=slope,
-        hidden=_hidden(step, count),
-        late=late,
-        spread=float(np.quantile(np.abs(off - np.median(off)), 0.75)),
-    )
+    return Fit(predicted, late, slope, *hides, float(np.quantile(np.abs(off - np.median(off)), 0.75)))

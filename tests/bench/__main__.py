@@ -28,7 +28,7 @@ BENCHES: dict[str, Bench] = {
     "twin": Bench("tests.bench.twin", 1, "the twin: 50 turns of a 27B model, and a trace of 12,031 requests, on one core"),
     "views": Bench("tests.bench.views", 30, "the dashboard in JupyterLab in headless Chromium and an Altair trie: ms from event to pixels"),
     "import": Bench("tests.bench.importing", 1, "MB/s and process bytes of importing logs of a gigabyte"),
-    "verdicts": Bench("tests.bench.verdicts", 200, "verdicts on figures seen from outside, on series with and without a leak"),
+    "verdicts": Bench("tests.bench.verdicts", 40, "verdicts on figures seen from outside, on series with and without a leak"),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import random
 import sys
 from pathlib import Path
@@ -16,21 +15,16 @@ from kvlab.units import GIB, KIB, MIB
 from tests.bench.verdicts import as_text, block_cache, block_server, measure
 from tests.bench.verdicts.block_cache import BLOCK, ArenaHeap, BlockCache
 from tests.bench.verdicts.block_server import REQUESTS, served
-from tests.bench.verdicts.confusion import BLOCKS, MAKERS, OPEN, PLAIN, PROCESS, Confusion, Judgement
+from tests.bench.verdicts.confusion import MAKERS, OPEN, PLAIN, Confusion, Judgement
 from tests.bench.verdicts.series import LEAKS, leak_of, sample
-
-ROUNDS = 2
-"""Series of each kind; the shares of more are the whole bench's."""
 
 
 def test_no_verdict_is_wrong() -> None:
-    seen = measure(rounds=ROUNDS)
-    table = seen.table()
+    """One round; the shares of more are the whole bench's."""
+    seen = measure(rounds=1)
     for made_by in MAKERS:
-        count = ROUNDS if made_by == "twin" else math.ceil(ROUNDS / BLOCKS)
-        assert sum(number for (by, truth, _), number in table.items() if by == made_by and truth == "no leak") == count
-        assert sum(number for (by, truth, _), number in table.items() if by == made_by and truth != "no leak") == count
-        assert seen.wrong(made_by) == 0
+        assert sorted(truth == "no leak" for by, truth, _ in seen.table() if by == made_by) == [False, True]
+    assert {maker.wrong for maker in seen.makers()} == {0}
 
 
 @pytest.mark.full
@@ -38,40 +32,45 @@ def test_the_whole_bench_passes() -> None:
     assert measure().passed
 
 
-def test_what_a_verdict_may_be_follows_from_the_leak_alone() -> None:
+def test_what_a_verdict_may_be_follows_from_the_leak_and_the_stated_limit() -> None:
     assert _judged(0, "budget").is_right
     assert _judged(0, OPEN).is_right
     assert not any(_judged(0, verdict).is_right for verdict in ("leak", "unexplained"))
     assert _judged(PLAIN, "leak").is_right
-    assert not _judged(PLAIN, OPEN).is_right
-    assert _judged(PLAIN / 2, OPEN).is_right
-    assert not _judged(PLAIN / 2, "budget").is_right
+    # an open answer is not wrong; a plain leak that it missed is not found
+    assert _judged(PLAIN, OPEN).is_right
+    assert not _judged(PLAIN, "budget").is_right
+    assert not _judged(PLAIN, "budget", limit=PLAIN - 1).is_right
+    hidden = _judged(PLAIN / 2, "budget", limit=PLAIN)
+    assert (hidden.is_right, hidden.verdict) == (True, "hidden")
 
 
-def test_the_bench_passes_without_a_wrong_verdict_and_with_few_left_open() -> None:
-    right = [_judged(0, "budget")] * 19
-    at_most = Confusion((*right, _judged(0, OPEN)))
-    assert at_most.passed
-    assert not Confusion((*at_most.judgements, _judged(0, OPEN))).passed
+def test_the_bench_passes_without_a_wrong_verdict_with_few_left_open_and_few_plain_leaks_missed() -> None:
     for made_by in MAKERS:
+        right = [_judged(0, "budget", made_by)] * 19
+        at_most = Confusion((*right, _judged(0, OPEN, made_by)))
+        assert at_most.passed
+        assert not Confusion((*at_most.judgements, _judged(0, OPEN, made_by))).passed
         assert not Confusion((*at_most.judgements, _judged(0, "leak", made_by))).passed
-        assert not Confusion((*at_most.judgements, _judged(PLAIN, OPEN, made_by))).passed
-        # a process's bytes alone do not tell a heap from a small leak
-        assert Confusion((*at_most.judgements, *[_judged(0, OPEN, made_by)] * 2)).passed == (made_by == PROCESS)
+        found = [_judged(PLAIN, "leak", made_by)] * 9
+        for missed in (_judged(PLAIN, OPEN, made_by), _judged(PLAIN, "budget", made_by, limit=2 * PLAIN)):
+            assert Confusion((*found, missed)).passed
+            assert not Confusion((*found[1:], missed)).passed
 
 
 def test_the_shares_of_each_maker_are_printed() -> None:
-    seen = Confusion((_judged(0, "budget"), *(_judged(0, verdict, "blocks, size") for verdict in ("leak", OPEN, OPEN, "budget"))))
+    judged = [_judged(0, verdict, "blocks, size") for verdict in ("leak", OPEN, OPEN, "budget")]
+    seen = Confusion((_judged(0, "budget"), *judged, _judged(PLAIN, "leak", "blocks, size"), _judged(PLAIN, "budget", "blocks, size", limit=2 * PLAIN)))
     makers = {row["made_by"]: row for row in seen.to_dict()["makers"]}
-    assert makers["twin"] == {"made_by": "twin", "wrong": 0, "open_share": 0, "false_leak_share": 0}
-    assert makers["blocks, size"] == {"made_by": "blocks, size", "wrong": 1, "open_share": 0.5, "false_leak_share": 0.25}
+    assert makers["twin"] == {"made_by": "twin", "wrong": 0, "false_leak_share": 0, "open_share": 0, "found_share": 1, "hidden": 0}
+    assert makers["blocks, size"] == {"made_by": "blocks, size", "wrong": 1, "false_leak_share": 0.25, "open_share": 0.5, "found_share": 0.5, "hidden": 1}
     printed = [line.split() for line in as_text(seen).splitlines()]
-    assert ["twin", "0", "0.0%", "0.0%"] in printed
-    assert ["blocks,", "size", "1", "25.0%", "50.0%"] in printed
+    assert ["twin", "0", "0.0%", "0.0%", "100.0%", "0"] in printed
+    assert ["blocks,", "size", "1", "25.0%", "50.0%", "50.0%", "1"] in printed
 
 
-def _judged(leak: float, verdict: str, made_by: str = "twin") -> Judgement:
-    return Judgement(made_by, leak, Finding("budget_or_leak", verdict, "", {}, "low", (), ""))
+def _judged(leak: float, verdict: str, made_by: str = "twin", *, limit: int = 0) -> Judgement:
+    return Judgement(made_by, leak, Finding("budget_or_leak", verdict, "", {"largest_leak_bytes_per_request": limit}, "low", (), ""))
 
 
 @pytest.mark.parametrize("module", [block_cache, block_server])

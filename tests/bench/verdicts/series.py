@@ -1,4 +1,4 @@
-"""Seeded series of figures as a user has them: a lawful server's bytes, perhaps a leak on top, and the faults of the reading.
+"""Seeded series of figures as a user has them: a server's bytes by the rules, perhaps a leak on top, and the faults of the reading.
 
 The faults are those of the public reports (data/SOURCES.md): prints in bytes, 0.01 GB or 0.1 GiB, figures one request late, a pool kept
 after the load, noise of other buffers, restarts and unloads, and a budget that was full before the series began.
@@ -13,7 +13,7 @@ import numpy as np
 
 from kvlab.recording.facts import Series, Values
 from kvlab.units import GIB
-from tests.bench.verdicts.servers import BEFORE, MODELS, USES, WINDOW, LawfulServer, server
+from tests.bench.verdicts.servers import BEFORE, MODELS, USES, WINDOW, SimulatedServer, server
 
 LEAKS = (5e6, 500e6)
 """Bytes per request of the smallest and the largest leak."""
@@ -28,9 +28,9 @@ LOAD_POOL = round(2.15 * GIB)
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One series, cut at restarts, with the truth about it: the leak in bytes per request, 0 for a lawful server."""
+    """One series, cut at restarts, with the truth about it: the leak in bytes per request, 0 when there is none."""
 
-    server: LawfulServer
+    server: SimulatedServer
     parts: tuple[Series, ...]
     leak: float
 
@@ -53,8 +53,8 @@ def sample(seed: int, *, leaking: bool) -> Sample:
     for length in lengths:
         places = slice(first, first + length)
         held = chosen.holds[places] + leak * np.arange(1, length + 1)
-        told = chosen.told[places]
-        parts.append(Series(np.arange(1.0, length + 1), told, read_of(held, rng, step, noise, late), step, "size"))
+        counts = chosen.counts[places]
+        parts.append(Series(np.arange(1.0, length + 1), counts, read_of(held, rng, step, noise, late), step, "size"))
     return Sample(chosen, tuple(parts), leak)
 
 

@@ -1,4 +1,4 @@
-"""Lawful servers to look at from outside: models, releases and kinds of use, each run once on the twin, request by request."""
+"""Servers without a leak: models, releases and kinds of use, each run once on the twin, request by request."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ RELEASES = ("main", "0.33.0", "0.32.7")
 
 
 @dataclass(frozen=True, slots=True)
-class LawfulServer:
-    """What a server tells of its requests and what it holds after each.
+class SimulatedServer:
+    """What a server reports of its requests and what it holds after each.
 
     Attributes:
         shape: Its model.
         policy: The rules it follows.
-        told: Counts of its requests.
+        counts: Of its requests.
         holds: Bytes it is reported with after each.
     """
 
     shape: Shape
     policy: Policy
-    told: tuple[Counts, ...]
+    counts: tuple[Counts, ...]
     holds: Values
 
 
@@ -78,15 +78,17 @@ USES: tuple[Callable[[random.Random, Fresh], Iterator[Request]], ...] = (unrelat
 
 
 @lru_cache(maxsize=64)
-def server(number: int) -> LawfulServer:
+def server(number: int) -> SimulatedServer:
     """Return server `number`: every model with every use, the releases in turn."""
     rng = random.Random(number)
     shape = read_shape(MODELS[number % len(MODELS)])
     release = RELEASES[number % len(RELEASES)]
     policy = expected_policy(Policy() if release == "main" else Policy.ollama(release))
-    asked = USES[number // len(MODELS) % len(USES)](rng, Fresh())
-    requests = tuple(next(asked) for _ in range(BEFORE + WINDOW))
+    stream = USES[number // len(MODELS) % len(USES)](rng, Fresh())
+    requests = tuple(next(stream) for _ in range(BEFORE + WINDOW))
     recording = Twin(shape, policy).run(Workload("server", requests), policy, progress=False)
     rows = recording.requests.select("tokens", "matched", "generated").iter_rows()
     holds = reported_bytes(recording)
-    return LawfulServer(shape, policy, tuple(Counts(*row) for row in rows), np.array([holds[number + 1] for number in range(len(requests))], dtype=np.float64))
+    return SimulatedServer(
+        shape, policy, tuple(Counts(*row) for row in rows), np.array([holds[number + 1] for number in range(len(requests))], dtype=np.float64)
+    )

@@ -100,7 +100,7 @@ def test_figures_of_one_level_that_rise_steadily_are_no_plateau() -> None:
     assert plateau_since(x, np.concatenate([grown, grown[-1] + 4 * MIB * (np.arange(1.0, 21) % 2)]), 1) < 20
 
 
-def told_in_whole_gb(leak: float, unload_after: int) -> Recording:
+def in_whole_gb(leak: float, unload_after: int) -> Recording:
     """Return a table of total, matched, cached and SIZE: a leak on top of lawful requests, the model unloaded once."""
     events: list[tuple[float, int, Event]] = []
     for first, last in ((0, unload_after), (unload_after, 60)):
@@ -117,13 +117,19 @@ def told_in_whole_gb(leak: float, unload_after: int) -> Recording:
 
 @pytest.mark.parametrize("leak", [60e6, 150e6, 400e6])
 @pytest.mark.parametrize("unload_after", [20, 30, 45])
-def test_a_leak_in_whole_gb_with_matches_is_never_lawful(leak: float, unload_after: int) -> None:
-    assert budget_or_leak(facts(told_in_whole_gb(leak, unload_after))).verdict in ("leak", "not_enough_data")
+def test_a_leak_in_whole_gb_with_matches_is_called_expected_only_below_the_stated_limit(leak: float, unload_after: int) -> None:
+    found = budget_or_leak(facts(in_whole_gb(leak, unload_after)))
+    if found.verdict not in ("leak", "not_enough_data"):
+        limit = found.numbers["largest_leak_bytes_per_request"]
+        assert isinstance(limit, int)
+        assert leak <= limit
+        assert found.confidence == "low"
+        assert "would not show" in found.summary
 
 
 @pytest.mark.parametrize("unload_after", [20, 30])
 def test_no_leak_in_whole_gb_with_matches_is_not_called_one(unload_after: int) -> None:
-    assert budget_or_leak(facts(told_in_whole_gb(0, unload_after))).verdict != "leak"
+    assert budget_or_leak(facts(in_whole_gb(0, unload_after))).verdict != "leak"
 
 
 def test_what_is_called_observed_was_observed() -> None:
