@@ -65,6 +65,7 @@ class Cache(ABC):
         # what the events so far say of the live buffers: by layer group their offset, and their last change
         self._offsets = [0] * len(self.layers)
         self._written = [group for group, layer in enumerate(self.layers) if layer.kind != "draft_kv"]
+        self._stores = [layer.store for layer in self.layers]
         self._buffers = [BufferChanged(group=group, layer=layer.kind) for group, layer in enumerate(self.layers)]
         self._ghosts = Ghosts(self.trie.width)
         self._clock = 0
@@ -186,15 +187,14 @@ class Cache(ABC):
 
     def record_buffers(self) -> None:
         """Record the live buffers whose size changed, or that moved without an event that says so."""
-        for group, layer in enumerate(self.layers):
-            store, before = layer.store, self._buffers[group]
-            offset, start, capacity = store.offset, store.first, store.capacity
-            as_expected = offset == self._offsets[group] and start == max(before.start, offset - capacity)
-            if as_expected and capacity == before.capacity and bool(offset) == bool(before.offset):
+        for group, store in enumerate(self._stores):
+            before, offset, capacity = self._buffers[group], store.offset, store.capacity
+            # called after every token: of most buffers nothing but the offset changed, as the token's own event says
+            as_expected = offset == self._offsets[group] and capacity == before.capacity and bool(offset) == bool(before.offset)
+            if as_expected and store.first == max(before.start, offset - capacity):
                 continue
-            event = BufferChanged(
-                group=group, layer=layer.kind, offset=offset, start=start, capacity=capacity, retained=store.live_retained(), before=before.retained
-            )
+            kind, retained = self.layers[group].kind, store.live_retained()
+            event = BufferChanged(group=group, layer=kind, offset=offset, start=store.first, capacity=capacity, retained=retained, before=before.retained)
             self._offsets[group], self._buffers[group] = offset, event
             self.emit(event)
 

@@ -67,6 +67,8 @@ class Ranking:
 
     def record(self) -> None:
         """Record what changed."""
+        if not self._noted:
+            return
         for node in self._noted.values():
             if node.parent is None and node.id:
                 continue

@@ -24,7 +24,7 @@ from kvlab.recording.place import EVENTS, replace_file
 WRITE_EVERY_S = 0.8
 """Seconds between two checks for waiting events. A part takes up to some tenths of a second, so nothing waits longer than one."""
 
-MOST_WAITING = 10_000
+MOST_WAITING = 16_000
 """Events that may wait; a part of so many takes 7 bytes an event, a part of 1,000 twice that."""
 
 PARTS_AT_WILL = 256

@@ -25,7 +25,7 @@ HELD = "active less weights"
 GROWN = "footprint since the first reading"
 """The process's footprint is far above its arrays, so what it grew by is drawn; its last value is named."""
 
-LINES = {"budget": [6, 3], COUNTED: [1, 0], HELD: [2, 2], GROWN: [10, 3, 1, 3]}
+LINES = {"budget": [6, 3], COUNTED: [1, 0], HELD: [2, 2], GROWN: [4, 2, 1, 2]}
 """The lines over the stack, with their dashes."""
 
 FLAT = 2
@@ -140,7 +140,9 @@ def _layers(table: pl.DataFrame, unit: str, budget: str, owners: tuple[str, ...]
     layers = [_areas(base, x, y, unit, owners), *_names(base, table, owners, top or 1)]
 
     lines = [name for name in LINES if table.get_column(name).null_count() < table.height and (budget or name != "budget")]
-    dashes = alt.StrokeDash("line:N", title=None, scale=alt.Scale(domain=lines, range=[LINES[name] for name in lines]))
+    # four of them in one row would be wider than the chart
+    legend = alt.Legend(columns=2)
+    dashes = alt.StrokeDash("line:N", title=None, legend=legend, scale=alt.Scale(domain=lines, range=[LINES[name] for name in lines]))
     folded = base.transform_fold([*lines], as_=["line", "value"]).transform_filter("isValid(datum.value)")
     layers.append(folded.mark_line(interpolate="step-after", color=theme.HALO, strokeWidth=4.5).encode(x=x, y=y, detail="line:N"))
     layers.append(folded.mark_line(interpolate="step-after", color=theme.CORE, strokeWidth=1.8).encode(x=x, y=y, strokeDash=dashes))
