@@ -31,6 +31,8 @@ Columns = dict[str, list[Any]]
 WORDS = ("kinds", "templates", "call_sites")
 """Lists of words that tables name by number."""
 
+_PROTECTIONS = {name: code for code, name in enumerate(("", *ev.PROTECTIONS))}
+
 MOST = 60_000
 """A recording of more events is thinned."""
 
@@ -186,8 +188,7 @@ class Dataset:
             self._add("marks", event.seq, event.request, MARKS.index(event.kind), start, end, getattr(at, "node", -1))
 
     def _ranked(self, e: Any) -> None:
-        protection = list(ev.PROTECTIONS).index(e.protection) + 1 if e.protection else 0
-        seq = self._shown_at(e)
+        seq, protection = self._shown_at(e), _PROTECTIONS.get(e.protection, 0)
         used_at = self._used_at.setdefault(e.used, seq) if e.used else None
         self._add("ranks", seq, e.node, protection, used_at, *map(_finite, (e.first, e.second, e.third)))
 

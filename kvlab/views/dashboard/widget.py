@@ -8,7 +8,6 @@ through time needs no kernel. `at` and `selected` follow the page, and the page 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 import anywidget
@@ -24,6 +23,7 @@ from kvlab.views.dashboard import texts as token_texts
 from kvlab.views.dashboard.about import About, about_source
 from kvlab.views.dashboard.dataset import WORDS, Dataset, dataset_of
 from kvlab.views.dashboard.sentences import text
+from kvlab.views.dashboard.tables import QUIET
 
 UNTIL: dict[str, str] = {"event": "", "phase": "bytes_read", "request": "request_began", "split": "node_split", "eviction": "evicted"}
 """Where `next` can stop, by the kind of the event."""
@@ -78,7 +78,8 @@ class Dashboard(anywidget.AnyWidget):
         """Take the next events of a live run and show the last one; the model goes on because they are requested.
 
         Args:
-            until: `event` takes `count` events; `phase`, `request`, `split`, `eviction`, or the kind of an event, up to the first such one.
+            until: `event` takes `count` events, and those between them that are no stop of their own (`QUIET`); `phase`, `request`, `split`, `eviction`, or
+                the kind of an event, up to the first such one.
             count: How many, with `event`.
 
         Raises:
@@ -87,14 +88,16 @@ class Dashboard(anywidget.AnyWidget):
         if not self._steps:
             raise BadValue("a recording has no next event", "all of it is there already", "set view.at to the seq of an event, or step a live run")
         wanted = UNTIL.get(until, until)
+        most = AT_A_TIME if wanted else count
         taken: list[Event] = []
-        for event in islice(self._source or (), AT_A_TIME if wanted else count):
-            taken.append(event)
-            if event.kind == wanted:
-                break
-        else:
-            if len(taken) < (AT_A_TIME if wanted else count):
+        stops = 0
+        while stops < most and not (taken and taken[-1].kind == wanted):
+            event = next(self._source, None) if self._source is not None else None
+            if event is None:
                 self._source = None
+                break
+            taken.append(event)
+            stops += event.kind not in QUIET
         self._added(taken)
         return taken
 
