@@ -5,9 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kvlab.cli.command import Arguments
-
-NAME = "demo"
 ABOUT = "see a real model fill its prefix cache, request by request, with a verdict and a report"
 EXAMPLE = "kvlab demo\nkvlab demo --out /tmp/first"
 
@@ -15,19 +12,18 @@ EXAMPLE = "kvlab demo\nkvlab demo --out /tmp/first"
 def prepare(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--out", metavar="FOLDER", default=".", help="where demo.kvrec and demo.html are written (default: here)")
-    parser.set_defaults(out_holds_files=True)
-    parser.set_defaults(recording_folder=_recording_folder)
+    parser.set_defaults(out_holds_files=True, recording_folder=_recording_folder)
 
 
-def run(args: Arguments) -> int:
-    """Tell the story."""
+def run(args: argparse.Namespace) -> int:
+    """Run it; it prints as it goes."""
     from kvlab.studies.demo import demo
 
     demo(args.out)
     return 0
 
 
-def _recording_folder(args: Arguments) -> str:
+def _recording_folder(args: argparse.Namespace) -> str:
     from kvlab.studies.demo import RECORDING
 
     return str(Path(args.out) / RECORDING)

@@ -1,4 +1,4 @@
-"""How each key of a case's `expected` is held against a run: a row of what, request, expected and got for each figure that differs.
+"""How each key of a case's `expected` is compared with a run: a row of what, request, expected and got for each figure that differs.
 
 Counts are exact. Paged-out bytes may differ by 0.01 GiB (0.005 where the case's source says published), reported ones by 0.05 GiB. A figure
 in decimal GB is met at the digits given. It is weights + live buffers + snapshots, each whole, as #17875's sizes are: 18.6 and 23.1 GB.
@@ -23,10 +23,10 @@ Row = tuple[str, int | None, Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A run as it is judged.
+    """A run as a case judges it.
 
     Attributes:
-        result: What it did, as `kvlab.cli.result_json.result` gives it.
+        result: What it did, as `kvlab.cli.result_json.result` returns it.
         question: The question that the workload answers; "" when it names none.
         live_tokens: Tokens that the live buffers held at most at the end of a request; None when no layer keeps a slot a token.
         paged_gib: How far paged-out GiB may be off.
@@ -57,7 +57,23 @@ Judge = Callable[[Any, Seen], Iterator[Row]]
 
 def judge_of(key: str) -> Judge | None:
     """Return what judges `key`; None for words and for what another key is judged by."""
-    return _a_capture("pinned_per_capture_bytes") if PINNED.fullmatch(key) else JUDGES.get(key)
+    return _pinned_figure("pinned_per_capture_bytes") if PINNED.fullmatch(key) else JUDGES.get(key)
+
+
+def _equal(name: str, read: Callable[[Seen], Any]) -> Judge:
+    def judged(wanted: Any, seen: Seen) -> Iterator[Row]:
+        if wanted != (got := read(seen)):
+            yield name, None, wanted, got
+
+    return judged
+
+
+def _of_requests(name: str) -> Judge:
+    return _equal(name, lambda seen: [row[name] for row in seen.rows])
+
+
+def _pinned_figure(name: str) -> Judge:
+    return _equal(name, lambda seen: seen.numbers("who_holds_it").get(name))
 
 
 def _verdict(wanted: str, seen: Seen) -> Iterator[Row]:
@@ -94,14 +110,6 @@ def _checkpoint(wanted: dict[str, Any], row: dict[str, Any], paged: float) -> It
         yield "warning", number, wanted["warning"], row["warnings"]
 
 
-def _a_request(name: str) -> Judge:
-    def judged(wanted: list[int], seen: Seen) -> Iterator[Row]:
-        if wanted != (got := [row[name] for row in seen.rows]):
-            yield name, None, wanted, got
-
-    return judged
-
-
 def _violation(wanted: str, seen: Seen) -> Iterator[Row]:
     if wanted not in (found := [row["detail"] for row in seen.result["violations"]]):
         yield "violation", None, wanted, found
@@ -111,11 +119,7 @@ def _sizes(wanted: dict[str, float], seen: Seen) -> Iterator[Row]:
     for name, size in wanted.items():
         after = AFTER.fullmatch(name)
         row = seen.row(int(after[1])) if after else None
-        yield from _decimal(f"size_gb_decimal.{name}", size, None if row is None else row["retained_bytes"])
-
-
-def _plateau(wanted: float, seen: Seen) -> Iterator[Row]:
-    yield from _decimal("plateau_gb_decimal", wanted, _plateau_bytes(seen))
+        yield from _decimal(f"size_gb_decimal.{name}", size, row["retained_bytes"] if row else None)
 
 
 def _decimal(what: str, wanted: float, got: int | None) -> Iterator[Row]:
@@ -142,49 +146,26 @@ def _forecast(wanted: list[str], seen: Seen) -> Iterator[Row]:
         yield "forecast_rows", None, wanted, got
 
 
-def _a_capture(name: str) -> Judge:
-    def judged(wanted: int, seen: Seen) -> Iterator[Row]:
-        if wanted != (got := seen.numbers("who_holds_it").get(name)):
-            yield name, None, wanted, got
-
-    return judged
-
-
-def _live_tokens(wanted: int, seen: Seen) -> Iterator[Row]:
-    if wanted != seen.live_tokens:
-        yield "live_capacity_tokens_used", None, wanted, seen.live_tokens
-
-
 JUDGES: dict[str, Judge] = {
     "verdict": _verdict,
     "checkpoints": _checkpoints,
-    "paged_out_bytes": _a_request("paged_out_bytes"),
-    "nodes": _a_request("nodes"),
+    "paged_out_bytes": _of_requests("paged_out_bytes"),
+    "nodes": _of_requests("nodes"),
     "violation": _violation,
     "size_gb_decimal": _sizes,
-    "plateau_gb_decimal": _plateau,
+    "plateau_gb_decimal": lambda wanted, seen: _decimal("plateau_gb_decimal", wanted, _plateau_bytes(seen)),
     "plateau_shown_by_ps": _plateau_by_ps,
     "forecast_rows": _forecast,
-    PER_CAPTURE: _a_capture(PER_CAPTURE),
-    "live_capacity_tokens_used": _live_tokens,
+    PER_CAPTURE: _pinned_figure(PER_CAPTURE),
+    "live_capacity_tokens_used": _equal("live_capacity_tokens_used", lambda seen: seen.live_tokens),
 }
 """What judges a key of the run itself."""
 
 
 def _no_gap(wanted: object, control: Seen) -> Iterator[Row]:
     # as an object it has keys of its own that say what holds
-    if isinstance(wanted, str) and NO_GAP.fullmatch(wanted) and (got := control.numbers("who_holds_it").get("largest_pinned_bytes")) != 0:
-        yield "pinned bytes", None, 0, got
-
-
-def _violations(wanted: int, control: Seen) -> Iterator[Row]:
-    if wanted != (got := len(control.result["violations"])):
-        yield "violations", None, wanted, got
-
-
-def _warnings(wanted: int, control: Seen) -> Iterator[Row]:
-    if wanted != (got := sum(len(row["warnings"]) for row in control.rows)):
-        yield "warnings", None, wanted, got
+    if isinstance(wanted, str) and NO_GAP.fullmatch(wanted):
+        yield from _equal("pinned bytes", lambda seen: seen.numbers("who_holds_it").get("largest_pinned_bytes"))(0, control)
 
 
 def _paged_out_at_most(wanted: int, control: Seen) -> Iterator[Row]:
@@ -197,8 +178,8 @@ CONTROL_JUDGES: dict[str, Judge] = {
     "control": _no_gap,
     "control_checkpoints": _checkpoints,
     "control_verdict": _verdict,
-    "control_violations": _violations,
-    "control_warnings": _warnings,
+    "control_violations": _equal("violations", lambda control: len(control.result["violations"])),
+    "control_warnings": _equal("warnings", lambda control: sum(len(row["warnings"]) for row in control.rows)),
     "control_paged_out_bytes_max": _paged_out_at_most,
 }
 """What judges a key of the run under the case's control."""

@@ -6,12 +6,10 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from kvlab.cli import arguments
-from kvlab.cli.command import Arguments
 
 if TYPE_CHECKING:
     from kvlab.importers import Imported
 
-NAME = "import"
 ABOUT = "read a log, a table or a tool's output into a recording; the kind is recognised, and lines that are not understood are shown"
 EXAMPLE = "kvlab import server.log.gz -o server.kvrec\njournalctl -u ollama | kvlab import - -o server.kvrec\nkvlab import samples.csv --as table --json"
 
@@ -24,36 +22,34 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         help="a server's log, tools' outputs, JSON answers, tables, or all of them in one text; packed (gzip, xz) or not; - is standard input",
     )
     parser.add_argument("more", metavar="FILE", nargs="*", help="further files of the same server: all make one recording, on one time axis")
-    parser.add_argument("--as", metavar="KIND", dest="kind", help="what it is, when it is not recognised; a wrong KIND names them all")
-    parser.add_argument("-o", "--out", metavar="NAME.kvrec", help="keep the recording in this folder")
-    parser.set_defaults(recording_folder=_out)
-    arguments.as_json(parser)
+    parser.add_argument("--as", metavar="KIND", dest="kind", help="what it is, when it is not recognised; a wrong KIND lists them all")
+    arguments.add(parser, "--out", "--json")
 
 
-def run(args: Arguments) -> int:
-    """Read it, and say what it holds, what every figure was taken as, and what was not understood."""
+def run(args: argparse.Namespace) -> int:
+    """Read it, and print what it holds, what every figure was taken as, and what was not understood."""
     from kvlab.importers import import_files
 
     imported = import_files([args.file, *args.more], args.kind, args.out)
     if args.json:
-        arguments.print_json(_told(args, imported))
+        arguments.print_json(_as_dict(args, imported))
         return 0
     print(f"{imported.kind}: {imported.requests:,} request{'' if imported.requests == 1 else 's'}, {imported.events:,} events")
     print(imported.summary)
-    print(_accounted(imported))
+    print(_figures(imported))
     print(f"wrote {imported.path}" if args.out else "nothing was kept; -o NAME.kvrec keeps the recording")
     return 0
 
 
-def _accounted(imported: Imported) -> str:
+def _figures(imported: Imported) -> str:
     """Return what the figures of the text were taken as, or why they were left, as a table."""
     rows = [("figures", "first", "line", "taken as"), *((f"{count:,}", text, str(line), name) for name, count, text, line in imported.account.table())]
     widths = [max(len(row[place]) for row in rows) for place in range(3)]
-    shown = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=False)) + f"  {row[3]}" for row in rows]
-    return "\n".join(shown) if len(rows) > 1 else "no figure stands in the text"
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=False)) + f"  {row[3]}" for row in rows]
+    return "\n".join(lines) if len(rows) > 1 else "the text has no figure"
 
 
-def _told(args: Arguments, imported: Any) -> dict[str, Any]:
+def _as_dict(args: argparse.Namespace, imported: Imported) -> dict[str, Any]:
     from kvlab.events import UNDERSTOOD
 
     return {
@@ -68,7 +64,3 @@ def _told(args: Arguments, imported: Any) -> dict[str, Any]:
         **{understood: imported.summary.of(understood) for understood in UNDERSTOOD},
         "recording": str(imported.path) if args.out else None,
     }
-
-
-def _out(args: argparse.Namespace) -> str | None:
-    return args.out

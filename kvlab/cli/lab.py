@@ -11,16 +11,14 @@ from pathlib import Path
 
 from kvlab import shipped
 from kvlab.cli import lab_startup
-from kvlab.cli.command import Arguments
 from kvlab.errors import BadValue
 from kvlab.temporary import TemporaryFolder
 
-NAME = "lab"
 ABOUT = "open JupyterLab on the notebooks, with the kvlab extension loaded"
 EXAMPLE = "kvlab lab\nkvlab lab --no-browser --port 8890"
 
 _QUIET = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
-"""Settings that keep JupyterLab from asking, and from looking on the network, for its own news."""
+"""Settings that keep JupyterLab from fetching its own news, and from offering to."""
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +28,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-browser", action="store_true", help="only start the server and print its address")
 
 
-def run(args: Arguments) -> int:
+def run(args: argparse.Namespace) -> int:
     """Start JupyterLab and wait for it; whatever ends this program ends the server too."""
-    line = words(args)
+    line = server_command(args)
     with TemporaryFolder() as settings:
         return _served(line, environment(quiet_settings(settings)))
 
@@ -51,12 +49,12 @@ def _served(line: list[str], variables: dict[str, str]) -> int:
         return server.wait()
     finally:
         if server.poll() is None:
-            # the server ends its kernels itself when it is told so
+            # on this signal the server ends its kernels
             server.terminate()
             server.wait()
 
 
-def words(args: Arguments) -> list[str]:
+def server_command(args: argparse.Namespace) -> list[str]:
     """Return the command line of JupyterLab.
 
     Raises:
@@ -68,11 +66,11 @@ def words(args: Arguments) -> list[str]:
         raise BadValue(what=f"there is no folder {str(folder)!r}", why="JupyterLab opens a folder that exists", hint="name another --folder, or none")
     if args.port is not None and not 0 <= args.port <= 2**16 - 1:
         raise BadValue(what=f"no server can listen on port {args.port}", why="ports are 1 to 65535 (0: any free one)", hint="write for example --port 8890")
-    told = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={folder.resolve()}"]
+    command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={folder.resolve()}"]
     # In a container the user is often root, and JupyterLab then refuses to start; it listens on loopback only.
-    told += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    told += [f"--ServerApp.port={args.port}"] if args.port is not None else []
-    return [*told, "--no-browser"] if args.no_browser else told
+    command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    command += [f"--ServerApp.port={args.port}"] if args.port is not None else []
+    return [*command, "--no-browser"] if args.no_browser else command
 
 
 def environment(settings: Path | None = None) -> dict[str, str]:

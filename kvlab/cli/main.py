@@ -13,11 +13,10 @@ import re
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from kvlab import temporary
-from kvlab.cli import arguments, interrupted, signals, terminal
-from kvlab.cli.command import Command
+from kvlab.cli import arguments, signals, terminal
 from kvlab.errors import KvlabError, UnreadableInput
 
 COMMANDS = (
@@ -43,6 +42,30 @@ COMMANDS = (
 OUTPUT_CLOSED = 141
 
 
+class Command(Protocol):
+    """The module of a command. It imports only light floors at its top, so `--help` is quick.
+
+    Attributes:
+        ABOUT: What it does, in one line.
+        EXAMPLE: Lines to type, shown by `--help`.
+    """
+
+    ABOUT: str
+    EXAMPLE: str
+
+    def prepare(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+        ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it and print; return the exit code.
+
+        Raises:
+            KvlabError: the user can do something about it.
+        """
+        ...
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (by default that of the process) and return its exit code."""
     with terminal.shown(), signals.answered(to_the_end=argv is None) as stop:
@@ -50,14 +73,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _ran(argv: Sequence[str] | None, stop: signals.Stop) -> int:
-    args, before, earlier = argparse.Namespace(), None, False
+    args, earlier = argparse.Namespace(), None
     try:
         stop.begin()
         try:
             args = parser().parse_args(_words(argv))
             arguments.require_out_outside(args)
             temporary.sweep(tempfile.gettempdir())
-            before, earlier = interrupted.which_folder(args), interrupted.holds_recording(args)
+            earlier = signals.kept_recording(args)
             code = cast("int", args.run(args))
         except SystemExit as leaving:
             # argparse leaves after --help, --version and a wrong use, each with its code
@@ -67,8 +90,8 @@ def _ran(argv: Sequence[str] | None, stop: signals.Stop) -> int:
     except BaseException as error:  # noqa: BLE001  a defect of ours is raised again
         stop.resting = True
         code = _failed(args, error, stop)
-    if earlier and (words := interrupted.replaced(args, before)):
-        terminal.say(words)
+    if earlier and signals.kept_recording(args) not in (None, earlier):
+        terminal.say(f"replaced the earlier recording {signals.recording_folder(args)}")
     return code
 
 
@@ -81,10 +104,10 @@ def _failed(args: argparse.Namespace, error: BaseException, stop: signals.Stop) 
     if isinstance(error, KeyboardInterrupt) or (stop.number and not isinstance(error, KvlabError)):
         # where an interruption meets compiled code, that may make another error of it
         terminal.drop_output()
-        terminal.say(f"kvlab: {interrupted.stop_message(args, error, stop.words)}")
+        terminal.say(f"kvlab: {signals.stop_message(args, error, stop.words)}")
         return stop.exit_code
     if isinstance(error, KvlabError):
-        terminal.say("\n".join([f"kvlab: {error}", *interrupted.kept_words(args, error)]))
+        terminal.say("\n".join([f"kvlab: {error}", *signals.kept_notes(args, error)]))
         return error.exit_code
     if isinstance(error, BrokenPipeError):
         terminal.drop_output()
@@ -98,7 +121,7 @@ def _failed(args: argparse.Namespace, error: BaseException, stop: signals.Stop) 
 
 
 def _words(argv: Sequence[str] | None) -> list[str]:
-    """Return the words with a budget such as -5MiB joined to its flag: argparse would take it for a flag, here it is a wrong value."""
+    """Return the arguments with a budget such as -5MiB joined to its flag: argparse would take it for a flag, here it is a wrong value."""
     words: list[str] = []
     for word in sys.argv[1:] if argv is None else argv:
         if words and words[-1] == "--budget" and re.match(r"-\.?[0-9]", word):
@@ -118,11 +141,10 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action=_Version, nargs=0, help="show kvlab's version and leave")
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        module = f"{name}_" if keyword.iskeyword(name) else name
-        command = cast("Command", importlib.import_module(f"kvlab.cli.{module}"))
+        command = cast("Command", importlib.import_module(f"kvlab.cli.{name}_" if keyword.iskeyword(name) else f"kvlab.cli.{name}"))
         examples = "\n".join(f"  {line}" for line in command.EXAMPLE.splitlines())
         added = commands.add_parser(
-            command.NAME,
+            name,
             help=command.ABOUT,
             description=command.ABOUT[0].upper() + command.ABOUT[1:] + ".",
             epilog=f"example:\n{examples}",
@@ -134,7 +156,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    # looked up only when it is asked for: what knows it is slow to import
+    # looked up on request only: the module that knows it is slow to import
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from kvlab.recording import computer

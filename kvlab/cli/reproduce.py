@@ -1,14 +1,12 @@
-"""`kvlab reproduce`: published experiments and tables, made again and held against what was published; the score is of predicted figures alone."""
+"""`kvlab reproduce`: published experiments and tables, made again and compared with what was published; the score is of predicted figures alone."""
 
 from __future__ import annotations
 
 import argparse
 
 from kvlab.cli import arguments
-from kvlab.cli.command import Arguments
-from kvlab.errors import BadValue, NotAvailable
+from kvlab.errors import BadValue
 
-NAME = "reproduce"
 ABOUT = (
     "make published experiments again, a row a figure: published, ours, difference, verdict, what it proves (seconds); "
     "`conformance`: the published table of what the caches of every mlx-lm architecture do"
@@ -30,14 +28,13 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="NAME",
         help="experiments (A1, A2, A3, B, C1, D4, D7, D9, E1), a letter for all of its experiments, issues (17783, 17924, 18267), states, "
-        f"one or several of them, or {CONFORMANCE} by itself "
-        f"(default: all but {CONFORMANCE})",
+        f"one or several of them, or {CONFORMANCE} by itself (default: all but {CONFORMANCE})",
     )
     parser.add_argument("--only", metavar="ROW", action="append", default=[], help=f"{CONFORMANCE}: show only this architecture; may be repeated")
-    arguments.as_json(parser)
+    arguments.add(parser, "--json")
 
 
-def run(args: Arguments) -> int:
+def run(args: argparse.Namespace) -> int:
     """Make it and print it with what was published; 1 when a row differs."""
     if CONFORMANCE in args.names and len(args.names) > 1:
         raise BadValue(
@@ -45,38 +42,27 @@ def run(args: Arguments) -> int:
             why="it is a table of its own",
             hint=f"write kvlab reproduce {CONFORMANCE} by itself",
         )
-    return _conformance(args) if args.names == [CONFORMANCE] else _published(args)
+    if args.names == [CONFORMANCE]:
+        from kvlab.studies import conformance
 
-
-def _published(args: Arguments) -> int:
-    from tqdm.auto import tqdm
-
-    from kvlab.studies import reproduce
-
+        arguments.show(args, conformance.published(args.only))
+        return 0
     if args.only:
         raise BadValue(
             what=f"--only was given with {', '.join(args.names) or 'all experiments'}",
             why=f"it belongs to {CONFORMANCE}",
             hint=f"write kvlab reproduce {CONFORMANCE} --only ..., or leave it out",
         )
-    names = tuple(dict.fromkeys(one for name in args.names or [None] for one in reproduce.wanted(name)))
+    return _experiments(args)
+
+
+def _experiments(args: argparse.Namespace) -> int:
+    from tqdm.auto import tqdm
+
+    from kvlab.studies import reproduce
+
+    names = tuple(dict.fromkeys(one for name in args.names or [None] for one in reproduce.names_of(name)))
     with tqdm(total=len(names), desc="reproduce", unit="experiment", disable=not arguments.shows_progress(args)) as bar:
-        seen = reproduce.reproduce(names, bar.update)
-    if args.json:
-        arguments.print_json(seen.to_dict())
-    else:
-        print(seen)
-    return 0 if seen.agrees else 1
-
-
-def _conformance(args: Arguments) -> int:
-    from kvlab.studies import conformance
-
-    table = conformance.published(args.only)
-    if table is None:
-        raise NotAvailable("the conformance table is not there", "this kvlab was installed without its data", "install kvlab again")
-    if args.json:
-        arguments.print_json(table.to_dict())
-    else:
-        print(table)
-    return 0
+        made = reproduce.reproduce(names, bar.update)
+    arguments.show(args, made)
+    return 0 if made.agrees else 1

@@ -35,12 +35,12 @@ def result(recording: Recording, findings: Findings) -> dict[str, Any]:
 def violations(recording: Recording) -> list[dict[str, Any]]:
     """Return the invariants that did not hold, in order. Restored positions that are wrong are among them."""
     rows = recording.events.filter(pl.col("kind") == Violation.kind).select("request", "rule", pl.col("message").alias("detail"))
-    told: list[dict[str, Any]] = rows.to_dicts()
-    named = {row["request"] for row in told if row["rule"] == "restored_right"}
+    broken: list[dict[str, Any]] = rows.to_dicts()
+    named = {row["request"] for row in broken if row["rule"] == "restored_right"}
     for request, found in _wrong_positions(recording).items():
         if request not in named:
-            told += [{"request": request, "rule": "restored_right", "detail": _words(positions)} for positions in found]
-    return sorted(told, key=lambda row: row["request"])
+            broken += [{"request": request, "rule": "restored_right", "detail": _words(positions)} for positions in found]
+    return sorted(broken, key=lambda row: row["request"])
 
 
 def _words(positions: dict[str, Any]) -> str:
@@ -66,32 +66,13 @@ def _wrong_positions(recording: Recording) -> dict[int, list[dict[str, Any]]]:
     return found
 
 
+_COPIED = ("request", "label", "tokens", "matched", "cached", "left", "nodes")
+_BYTES = ("paged_out", "counted", "live", "retained", "active", "unattributed", "peak", "pool")
+_OF_THE_REPLY = ("generated", "stop", "ttft_s", "prefill_s", "decode_s", "reason", "limiting_layer", "warnings")
+"""Columns of `Recording.requests`: as they are, those of bytes with `_bytes` added, and those of the reply."""
+
+
 def _request(row: dict[str, Any], wrong: list[dict[str, Any]], size: int | None) -> dict[str, Any]:
-    told = {
-        "request": row["request"],
-        "label": row["label"],
-        "tokens": row["tokens"],
-        "matched": row["matched"],
-        "cached": row["cached"],
-        "left": row["left"],
-        "nodes": row["nodes"],
-        "paged_out_bytes": row["paged_out"],
-        "counted_bytes": row["counted"],
-        "live_bytes": row["live"],
-        "retained_bytes": row["retained"],
-        "active_bytes": row["active"],
-        "unattributed_bytes": row["unattributed"],
-        "peak_bytes": row["peak"],
-        "pool_bytes": row["pool"],
-        "reported_bytes": size,
-        "generated": row["generated"],
-        "stop": row["stop"],
-        "ttft_s": row["ttft_s"],
-        "prefill_s": row["prefill_s"],
-        "decode_s": row["decode_s"],
-        "reason": row["reason"],
-        "limiting_layer": row["limiting_layer"],
-        "warnings": row["warnings"],
-        "wrong_positions": wrong,
-    }
-    return told | ({"text": row["text"]} if row["text"] is not None else {})
+    text = {"text": row["text"]} if row["text"] is not None else {}
+    sizes = {f"{name}_bytes": row[name] for name in _BYTES} | {"reported_bytes": size}
+    return {name: row[name] for name in _COPIED} | sizes | {name: row[name] for name in _OF_THE_REPLY} | {"wrong_positions": wrong} | text

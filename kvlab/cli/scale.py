@@ -25,7 +25,7 @@ SAMPLE = 500
 """Requests that are timed for the estimate."""
 
 LONG_S = 300.0
-"""Seconds that a real run may take before it says so."""
+"""Seconds above which a real run warns before it begins."""
 
 
 def add_scale(parser: argparse.ArgumentParser, usual: str) -> None:

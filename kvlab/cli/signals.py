@@ -1,30 +1,33 @@
 """What ends a command from outside: Ctrl-C, SIGTERM and SIGHUP all stop it as Ctrl-C does, so that what was recorded is kept and named.
 
 Polars answers Ctrl-C itself while it works, and Python then raises it a second time; that one, and one more press while a command cleans up, is passed over.
+A command that records has the argument default `recording_folder`: a function of the arguments that returns where its recording is kept.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 SOON_S = 0.05
 """Seconds after which a signal that was raised where nothing can be raised comes again: then that place is left."""
 
 USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
-"""What answers a signal when nobody else does."""
+"""The handlers of a program that sets none."""
 
 
 class Stop:
-    """What came.
+    """Handles the signals.
 
     Attributes:
-        number: The signal that came first; 0 while none has.
+        number: The first signal received; 0 while none was.
         resting: The command has not begun or has ended: nothing is raised.
     """
 
@@ -109,3 +112,33 @@ def answered(*, to_the_end: bool) -> Generator[Stop]:
 
 def _is_stop(kind: type[BaseException] | None) -> bool:
     return kind is not None and issubclass(kind, KeyboardInterrupt)
+
+
+def recording_folder(args: argparse.Namespace) -> str | None:
+    """Return the folder in which a command keeps its recording; None when it keeps none."""
+    return args.recording_folder(args) if "recording_folder" in args else None
+
+
+def kept_recording(args: argparse.Namespace) -> int | None:
+    """Return a number for the recording that is in that folder now; a new recording there has another one, and None is none."""
+    folder = recording_folder(args)
+    try:
+        found = Path(folder).expanduser() if folder else None
+        return found.stat().st_ino if found and (found / "manifest.json").is_file() else None
+    except OSError:
+        return None
+
+
+def stop_message(args: argparse.Namespace, stopped: BaseException, how: str) -> str:
+    """Return the message of a command that was stopped; `how` says by what."""
+    if "recording_folder" not in args:
+        return how
+    if not recording_folder(args):
+        return f"{how}; nothing was kept, --out NAME.kvrec keeps what is recorded"
+    return "; ".join([how, *notes]) if (notes := kept_notes(args, stopped)) else f"{how} before anything was recorded"
+
+
+def kept_notes(args: argparse.Namespace, error: BaseException) -> list[str]:
+    """Return where what was recorded until an error is kept; nothing when it was in a temporary folder."""
+    notes: list[str] = getattr(error, "__notes__", [])
+    return notes if recording_folder(args) else []

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from kvlab.errors import BadValue
 
 DEFAULT_URL = "http://127.0.0.1:11434"
-"""Where Ollama listens unless it is told otherwise."""
+"""Where Ollama listens by default."""
 
 _PORTS = {"http": 11434, "https": 443}
 
@@ -22,7 +22,7 @@ class Address:
         scheme: http or https.
         host: A name or a number.
         port: Its port.
-        path: What stands before `/api`, without a slash at its end.
+        path: What comes before `/api`, without a slash at its end.
         is_here: It is this machine, so its processes can be looked at.
     """
 

@@ -1,4 +1,4 @@
-"""Changes: what one look shows that the look before did not, as signs of life.
+"""Changes: what one sample shows that the sample before did not, as signs of life.
 
 A runner that is gone while its model stays listed, and another one that comes, is one that was replaced. A model that is not listed while a
 process that held it lives on is not released: after `SETTLE_S` that is a sign of its own.
@@ -17,23 +17,22 @@ SETTLE_S = 5.0
 """Seconds after which a reading counts as settled though no two were equal. A process's footprint was seen to trail by 4 s (ml-explore/mlx issue 3896)."""
 
 RUNNERS = ("ollama", "llama", "runner", "mlx")
-"""Parts of the names of programs that hold models also when no model was listed while we looked."""
-
+"""Parts of the names of programs that may hold models though no sample lists any."""
 
 MUCH = 256 * MIB
 """Bytes that a child of the server holds from which on it may hold a model, whatever its name."""
 
 
 class Changes:
-    """Remembers the last look.
+    """Remembers the last sample.
 
     Attributes:
-        left_behind: The processes of which it was told that they were.
+        left_behind: The processes that a sign reports as left behind.
     """
 
     def __init__(self) -> None:
         self._last: Sample | None = None
-        # as they were last known: between two looks that know them a server may be silent, or away
+        # as they were last known: between two samples that know them a server may be silent, or away
         self._server: Process | None = None
         self._listed: tuple[str, ...] = ()
         self._held: set[Process] = set()
@@ -43,7 +42,7 @@ class Changes:
         self.left_behind: set[Process] = set()
 
     def see(self, sample: Sample) -> list[Event]:
-        """Take one look and return what is new: signs of life, and the runners that began and ended."""
+        """Take one sample and return what is new: signs of life, and the runners that began and ended."""
         last = self._last
         moved = self._processes(sample, last) if last else _unlisted_at_first(sample)
         signs: list[Event] = [*self._answers(sample, last), *moved, *self._left_behind(sample)]
@@ -105,12 +104,12 @@ class Changes:
 
 
 def _unlisted_at_first(sample: Sample) -> Iterator[Event]:
-    """Yield what the first look shows when no model is listed and processes live that may hold one."""
+    """Yield what the first sample shows when no model is listed and processes live that may hold one."""
     for runner in sample.family.runners if sample.models == () else ():
         held = sample.held[runner.pid].footprint if runner.pid in sample.held else None
         if any(part in runner.name.lower() for part in RUNNERS) or (held or 0) >= MUCH:
             holds = "" if held is None else f" and holds {binary(held)}"
-            yield Warned(message=f"no model is listed at the first look, and process {runner.pid}, which the server started, lives{holds}")
+            yield Warned(message=f"no model is listed in the first sample, and process {runner.pid}, which the server started, lives{holds}")
 
 
 def _only(sample: Sample) -> str:

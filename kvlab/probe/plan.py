@@ -1,6 +1,6 @@
 """Plan: the requests of a workload as a server takes them: one after another, some at once, each with its context length.
 
-What is varied in a series stands in its labels (`kvlab.workloads.series`): `context 8192, request 3` is asked with that context length, and requests
+What is varied in a series is in its labels (`kvlab.workloads.series`): `context 8192, request 3` is sent with that context length, and requests
 of `4 at once` go out together, one of each of four conversations, then the next ones. Requests of token ids become words, an id a word: about as many
 tokens, and no text that means anything.
 """
@@ -35,7 +35,7 @@ Numbered = tuple[int, Request]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Requests that go out at once, at least one, and the context length they ask for; 0 leaves it to the server."""
+    """Requests that go out at once, at least one, and their context length; 0 leaves it to the server."""
 
     requests: Sequence[Numbered]
     context: int = 0
@@ -50,7 +50,7 @@ def steps(workload: Workload, most: int | None = None) -> Iterator[Step]:
     """Yield the steps of a workload's first `most` requests (actions count, too); all without `most`.
 
     Raises:
-        NotAvailable: a request cannot be put to a server.
+        NotAvailable: a request cannot be sent to a server.
     """
     numbered = enumerate(workload.requests, 1) if most is None else zip(range(1, most + 1), workload.requests, strict=False)
     for at_once, block in groupby(numbered, key=lambda item: _number(_AT_ONCE, item[1])):
@@ -63,7 +63,7 @@ def steps(workload: Workload, most: int | None = None) -> Iterator[Step]:
 
 
 def _turns(requests: Sequence[Numbered], at_once: int) -> Iterator[Step]:
-    """Yield the turns of conversations, `at_once` of these together: a look follows each turn."""
+    """Yield the turns of conversations, `at_once` of these together: a sample follows each turn."""
     chats: dict[str, list[Numbered]] = {}
     for number, request in requests:
         chats.setdefault(request.chat or str(number), []).append((number, request))

@@ -1,12 +1,12 @@
-"""Probe: a live Ollama, or any server of its API, seen from outside: one look, a watch, or a workload, each a Recording with source `probe`.
+"""Probe: a live Ollama, or any server of its API, seen from outside: one sample, a watch, or a workload, each a Recording with source `probe`.
 
     probe = kvlab.Probe("http://127.0.0.1:11434")
-    probe.look()                                   # a Recording of one look
-    probe.watch(600)                               # looks on for ten minutes; Ctrl-C ends it
-    rec = probe.run("unrelated:15")                # asks, a row a request
+    probe.look()                                   # a Recording of one sample
+    probe.watch(600)                               # samples for ten minutes; Ctrl-C ends it
+    rec = probe.run("unrelated:15")                # sends requests, a row each
 
 Nothing is sent anywhere but to that server, nothing is unloaded unless the workload says so, nothing is restarted unless you allow the command
-as well, prompts and answers are stored only when asked.
+as well, prompts and answers are stored only with `store_text`.
 """
 
 from __future__ import annotations
@@ -20,42 +20,39 @@ from tqdm.auto import tqdm
 from kvlab.errors import BadValue, NotAvailable
 from kvlab.events import Event, LifeSign, Warned
 from kvlab.probe.address import DEFAULT_URL, parse_address
-from kvlab.probe.asking import Asked
-from kvlab.probe.clock import Clock, SystemClock
-from kvlab.probe.imported import LogEvents
-from kvlab.probe.log_tail import LogTail, usual_log
-from kvlab.probe.looking import Looking
-from kvlab.probe.machine_bytes import ReadsMachine, reader_of_this_machine
-from kvlab.probe.process_bytes import ReadsProcess, reader_of_this_system
+from kvlab.probe.connection import Trouble
+from kvlab.probe.log_tail import LogEvents, LogTail, usual_log
+from kvlab.probe.monitor import Monitor
 from kvlab.probe.processes import NoProcesses, Processes, SystemProcesses
-from kvlab.probe.restarting import WAIT_S, Ask, Restart, Restarting, ask_on_terminal, restart_by
+from kvlab.probe.restarting import WAIT_S, Prompt, Restart, Restarting, prompt_on_terminal, restart_by
 from kvlab.probe.rows import nothing_to_show
 from kvlab.probe.sample import Sampler
+from kvlab.probe.sending import SendOptions
 from kvlab.probe.server import QUICK_S, SILENCE_S, Server
-from kvlab.probe.telling import SOURCE, Teller
-from kvlab.probe.trouble import Trouble
+from kvlab.probe.system_bytes import ReadsMachine, ReadsProcess, machine_reader, process_reader
 from kvlab.probe.unloading import WAYS, Stop, Unloading, can_stop, ollama_stop
 from kvlab.probe.workload_run import Bounds, WorkloadRun
+from kvlab.probe.writer import SOURCE, Clock, EventWriter, SystemClock
 from kvlab.recording import Manifest, Recorder, Recording, load
 from kvlab.workloads import Request, Workload, resolve
 
 EVERY_S = 2.0
-"""Seconds between two looks of a watch."""
+"""Seconds between two samples of a watch."""
 
 LONGEST_S = 7 * 24 * 3600.0
 """Seconds that a watch or a run may last."""
 
 
 class Probe:
-    """Looks at one server.
+    """Samples one server.
 
     Attributes:
         server: The calls that are made.
-        model: The model that workloads ask; "" for the one that is loaded, or the only one there is.
+        model: The model of a workload's requests; "" for the one that is loaded, or the only one there is.
         recording: The last recording, also of a run that was interrupted; None before the first.
     """
 
-    def __init__(  # noqa: PLR0913  what a test or a user hands in, each by name
+    def __init__(  # noqa: PLR0913  each bound by name
         self,
         url: str = DEFAULT_URL,
         *,
@@ -71,15 +68,15 @@ class Probe:
         process_bytes: ReadsProcess | None = None,
         machine_bytes: ReadsMachine | None = None,
         stop: Stop = ollama_stop,
-        ask: Ask = ask_on_terminal,
+        prompt: Prompt = prompt_on_terminal,
     ) -> None:
         """Prepare a probe; nothing is sent yet.
 
         Args:
             url: The server.
             pid: Its process; by default the one that listens on the server's port.
-            model: The model that workloads ask.
-            read_only: Ask the server for nothing but its version and lists.
+            model: The model of a workload's requests.
+            read_only: Read the server's version and lists and send nothing else.
             elsewhere: The server may be another machine, whose processes cannot be seen.
             log: The server's log, read as it grows; by default Ollama's usual one, where the server is Ollama's usual one.
             quick_s: Seconds in which lists have to come.
@@ -89,7 +86,7 @@ class Probe:
             process_bytes: What reads a process.
             machine_bytes: What reads the machine.
             stop: What runs `ollama stop`.
-            ask: What shows the user what to do by hand.
+            prompt: What shows the user what to do by hand.
 
         Raises:
             BadValue: the address or the log cannot be used.
@@ -100,37 +97,37 @@ class Probe:
         self.recording: Recording | None = None
         self._clock: Clock = clock or SystemClock()
         self._processes: Processes = processes or (SystemProcesses(address.port, pid) if address.is_here else NoProcesses())
-        self._process_bytes = process_bytes or reader_of_this_system()
-        self._machine_bytes = machine_bytes or reader_of_this_machine()
+        self._process_bytes = process_bytes or process_reader()
+        self._machine_bytes = machine_bytes or machine_reader()
         self._stop = stop
-        self._ask = ask
+        self._prompt = prompt
         self._log = _log(log) if log is not None else (usual_log() if str(address) == DEFAULT_URL else None)
 
     def look(self, out: str | None = None) -> Recording:
-        """Look once and return the recording of it."""
+        """Take one sample and return the recording of it."""
         return self.watch(0, out=out)
 
     def watch(
         self, seconds: float, *, every: float = EVERY_S, out: str | None = None, progress: bool = False, each: Callable[[Event], None] | None = None
     ) -> Recording:
-        """Look on for `seconds`, one look each `every` seconds; an interruption from the keyboard ends it well.
+        """Take a sample each `every` seconds for `seconds`; an interruption from the keyboard ends it well.
 
         Raises:
             BadValue: the times cannot be used.
             UnreadableInput: `out` cannot be written.
         """
         _time("the length of a watch", seconds, least=0)
-        _time("the time between two looks", every, least=0.05)
+        _time("the time between two samples", every, least=0.05)
 
-        def work(looking: Looking, teller: Teller) -> None:
-            del teller
+        def work(monitor: Monitor, writer: EventWriter) -> None:
+            del writer
             begun = self._clock.now()
-            looking.look()
+            monitor.sample()
             with suppress(KeyboardInterrupt), tqdm(total=round(seconds), desc="watch", unit="s", disable=not progress) as bar:
                 while (gone := self._clock.now() - begun) < seconds:
                     bar.update(round(gone) - bar.n)
                     self._clock.wait(min(every, seconds - gone))
-                    looking.look()
+                    monitor.sample()
 
         return self._recorded(work, workload="watch", model=self._first_listed(), out=out, store_text=False, each=each, own_requests=False)
 
@@ -150,16 +147,16 @@ class Probe:
         progress: bool = True,
         each: Callable[[Event], None] | None = None,
     ) -> Recording:
-        """Run a workload against the server; return a recording with a row a request. What a user thinks between two requests is not waited for.
+        """Run a workload against the server; return a recording with a row a request. The time that a user thinks between two requests is skipped.
 
         Args:
             workload: A workload, its name (`unrelated:15`, `A1`), a case file, or one request.
             requests: Requests at most.
             seconds: Seconds at most.
-            context: The context length that is asked for; 0 leaves it to the server. With some engines another length loads the model anew.
+            context: The context length (`num_ctx`) of the requests; 0 leaves it to the server. With some engines another length loads the model again.
             keep_alive: How long the model stays loaded after a request, such as `10m` or `-1`; "" leaves it to the server.
             unload_by: How a workload's unload is done: `api` (a call with keep_alive 0) or `stop` (the command `ollama stop`).
-            restart: The command that a workload's restart of the server may run; without one the user is asked to do it by hand.
+            restart: The command that a workload's restart of the server may run; without one the user is prompted to do it by hand.
             restart_wait_s: Seconds in which the server has to be back, another process; 0 leaves out a restart by hand.
             store_text: Keep prompts and answers.
             out: Where the recording is stored.
@@ -168,46 +165,42 @@ class Probe:
 
         Raises:
             BadValue: a bound or the workload cannot be used, or which model is meant is not clear.
-            NotAvailable: this probe only reads, or the workload cannot be put to a server.
+            NotAvailable: this probe only reads, or the workload cannot be sent to a server.
             UnreadableInput: `out` cannot be written.
             KeyboardInterrupt: from the keyboard; `recording` holds what was recorded until then.
         """
         if self.server.read_only:
             raise NotAvailable(
-                what="this probe only reads", why="a workload asks the server for answers", hint="leave out --read-only (in Python: read_only=True)"
+                what="this probe only reads", why="a workload sends the server requests", hint="leave out --read-only (in Python: read_only=True)"
             )
         _time("the bound of seconds", seconds, least=0)
         _time("the wait for a restart", restart_wait_s, least=0)
         if unload_by not in WAYS:
             raise BadValue(what=f"there is no way {unload_by!r} to unload", why=f"the ways are {', '.join(WAYS)}", hint="write api or stop")
         if requests is not None and requests < 1:
-            raise BadValue(what=f"{requests} requests are no bound", why="a run has at least one", hint="leave the bound out for all of the workload")
+            raise BadValue(what=f"the bound is {requests} requests", why="it must be at least 1", hint="leave the bound out for all of the workload")
         restarts = restart_by(restart) if isinstance(restart, str) else restart
         work_load = _workload(workload)
         model, trouble = self._model()
 
-        def work(looking: Looking, teller: Teller) -> None:
+        def work(monitor: Monitor, writer: EventWriter) -> None:
             if trouble is not None:
-                looking.look()
-                teller.tell(Warned(message="no request was sent: the server does not tell which models it has"))
+                monitor.sample()
+                writer.write(Warned(message="no request was sent: the server does not list its models"))
                 return
-            unloading = Unloading(self.server, looking, teller, self._clock, self._stop)
-            restarting = Restarting(looking, teller, self._clock, restarts, self._ask, restart_wait_s)
+            unloading = Unloading(self.server, monitor, writer, self._stop)
+            restarting = Restarting(monitor, writer, restarts, self._prompt, restart_wait_s)
             ways = {"unload": unload_by} | ({"stop": "stop"} if can_stop(self._stop) else {})
-            run = WorkloadRun(self.server, looking, teller, self._clock, unloading, restarting, ways)
+            run = WorkloadRun(self.server, monitor, writer, unloading, restarting, ways)
             most = len(work_load) if requests is None else min(requests, len(work_load))
             with tqdm(total=most, desc=work_load.name, unit="request", disable=not progress) as bar:
-
-                def after(done: int) -> None:
-                    bar.update(done)
-
-                run.run(work_load, Asked(model, context, keep_alive), Bounds(requests, seconds), after)
+                run.run(work_load, SendOptions(model, context, keep_alive), Bounds(requests, seconds), bar.update)
 
         return self._recorded(work, workload=work_load.name, model=model, out=out, store_text=store_text, each=each, own_requests=True)
 
     def _recorded(
         self,
-        work: Callable[[Looking, Teller], None],
+        work: Callable[[Monitor, EventWriter], None],
         *,
         workload: str,
         model: str,
@@ -226,16 +219,16 @@ class Probe:
         origin = {"server_version": version, "server": where, "port": self.server.address.port}
         manifest = Manifest.now(model=model or "unknown", origin=origin, workload=workload, source=SOURCE, stored_text=store_text)
         recorder = Recorder(manifest, out=out, store_text=store_text)
-        teller = Teller(recorder, self._clock, each)
+        writer = EventWriter(recorder, self._clock, each)
         sampler = Sampler(self.server, self._processes, self._process_bytes, self._machine_bytes, self._clock)
-        looking = Looking(sampler, teller, self._clock, self._log_events(), own_requests=own_requests)
+        monitor = Monitor(sampler, writer, self._log_events(), own_requests=own_requests)
         try:
             with recorder:
-                teller.tell(sign)
+                writer.write(sign)
                 try:
-                    work(looking, teller)
+                    work(monitor, writer)
                 except KeyboardInterrupt:
-                    teller.tell(Warned(message="interrupted from the keyboard"))
+                    writer.write(Warned(message="interrupted from the keyboard"))
                     raise
                 self.recording = recorder.close(worth=lambda made: not nothing_to_show(made))
         except BaseException:
@@ -255,7 +248,7 @@ class Probe:
         return ""
 
     def _model(self) -> tuple[str, Trouble | None]:
-        """Return the model that is asked, and why the server could not be asked for it."""
+        """Return the model of the requests, and why the server did not list it."""
         if self.model:
             return self.model, None
         try:
@@ -265,7 +258,7 @@ class Probe:
         if len(names) == 1:
             return names[0], None
         raise BadValue(
-            what="which model is meant is not clear" if names else "the server has no model",
+            what="the model is ambiguous" if names else "the server has no model",
             why=f"it has {', '.join(names[:20])}" if names else "it lists none, loaded or installed",
             hint="name one with --model (in Python: model=...)",
         )

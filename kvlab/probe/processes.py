@@ -1,6 +1,6 @@
 """Processes: which ones hold the models. A server's runners are its descendants; a server without any holds the models itself.
 
-Invariants: a process is told apart by its number and the time it began, so a number that is used again is another process. One that
+Invariants: a process is identified by its number and the time it began, so a number that is used again is another process. One that
 has ended and waits for its parent to take notice holds nothing and counts as gone. A runner that outlives its server holds what it held,
 so it stays in the family until it ends.
 """
@@ -13,7 +13,7 @@ from typing import Protocol
 import psutil
 
 SERVERS = ("ollama", "kvlab", "llama-server", "llama_server", "mlx_lm")
-"""Names of programs that may be asked one by one which port they listen on, where the system tells that of one's own processes only."""
+"""Names of programs whose ports are read one by one, where the system lists the ports of one's own processes only."""
 
 
 @dataclass(frozen=True, slots=True)

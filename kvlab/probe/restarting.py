@@ -1,6 +1,6 @@
 """Restarting the server that is probed (experiment E2), and whether it happened.
 
-A probe restarts nothing by itself: it runs the command that the user allowed, or asks the user and waits, bounded, with a look every `LOOK_S`.
+A probe restarts nothing by itself: it runs the command that the user allowed, or prompts the user and waits, bounded, with a sample every `SAMPLE_S`.
 Proof: the server's process is another one, it answers, and the processes that held the model are gone. Where the server's process cannot be
 seen, one that stopped answering and answers again counts as restarted, and nothing says that its runners ended.
 """
@@ -15,19 +15,17 @@ from collections.abc import Callable
 from tqdm.auto import tqdm
 
 from kvlab.errors import BadValue
-from kvlab.events import LifeSign
 from kvlab.probe.changes import SETTLE_S
-from kvlab.probe.clock import Clock
-from kvlab.probe.looking import Looking
+from kvlab.probe.monitor import Monitor
 from kvlab.probe.processes import Process
 from kvlab.probe.sample import Sample
-from kvlab.probe.telling import Teller
+from kvlab.probe.writer import EventWriter
 
 WAIT_S = 300.0
 """Seconds in which a server has to be back, another process."""
 
-LOOK_S = 2.0
-"""Seconds between two looks meanwhile."""
+SAMPLE_S = 2.0
+"""Seconds between two samples meanwhile."""
 
 COMMAND_S = 120.0
 """Seconds that the user's command may take."""
@@ -42,11 +40,11 @@ HOW = (
 Restart = Callable[[], str]
 """Restarts the server; returns "" or why it did not work."""
 
-Ask = Callable[[str], None]
+Prompt = Callable[[str], None]
 """Shows the user what to do."""
 
 
-def ask_on_terminal(words: str) -> None:
+def prompt_on_terminal(words: str) -> None:
     """Write `words` on standard error, above a progress bar that is drawn there."""
     tqdm.write(words, file=sys.stderr)
 
@@ -80,72 +78,67 @@ def restart_by(command: str) -> Restart:
 class Restarting:
     """Has the server restarted and looks for the proof."""
 
-    def __init__(self, looking: Looking, teller: Teller, clock: Clock, restart: Restart | None, ask: Ask, wait_s: float) -> None:
-        self._looking = looking
-        self._teller = teller
-        self._clock = clock
+    def __init__(self, monitor: Monitor, writer: EventWriter, restart: Restart | None, prompt: Prompt, wait_s: float) -> None:
+        self._monitor = monitor
+        self._writer = writer
         self._restart = restart
-        self._ask = ask
+        self._prompt = prompt
         self._wait_s = wait_s
 
     def restart(self, model: str, request: int, left_s: float) -> Sample | None:
-        """Have it restarted within `left_s` seconds; return the look before, None when it was not restarted."""
-        before = self._looking.look([request])
+        """Have it restarted within `left_s` seconds; return the sample before, None when it was not restarted."""
+        before = self._monitor.sample([request])
         within = max(0.0, min(self._wait_s, left_s))
-        how = "by the command that was allowed" if self._restart else f"of the user, within {within:.0f} s" if within else "of nobody"
-        self._tell("restart_asked", model, how, request)
-        if self._restart is None and not within:
-            self._tell("not_restarted", model, "left out: no time is given for it", request)
-            return None
-        refused = self._restart() if self._restart else ""
+        how = "by the command that was allowed" if self._restart else f"by the user, within {within:.0f} s" if within else "by nobody"
+        self._writer.sign("restart_asked", how, request, model=model)
+        refused = self._restart() if self._restart else "" if within else "left out: no time is given for it"
         if refused:
-            self._tell("not_restarted", model, refused, request)
+            self._writer.sign("not_restarted", refused, request, model=model)
             return None
         if self._restart is None:
-            self._ask(_please(before, within))
+            self._prompt(_please(before, within))
         now, silent = self._wait(before, within, request)
         waited = now.at - before.at
         why_not = _why_not(before, now, silent=silent)
         if why_not:
-            self._tell("not_restarted", model, why_not, request, waited)
+            self._writer.sign("not_restarted", why_not, request, model=model, seconds=waited)
             return None
         if self._restart is None:
-            self._ask("kvlab: the server is back; the run goes on")
+            self._prompt("kvlab: the server is back; the run goes on")
         self._prove(before, now, model, request)
         return before
 
     def _wait(self, before: Sample, within: float, request: int) -> tuple[Sample, bool]:
-        """Look on until the server is back, or the time is over; return the last look, and whether the server was silent in one of them."""
-        # after a command that worked, one that cannot be seen was silent between two looks
+        """Take samples until the server is back, or the time is over; return the last one, and whether the server was silent in one of them."""
+        # after a command that worked, one that cannot be seen was silent between two samples
         silent = self._restart is not None
         while True:
-            now = self._looking.look([request])
+            now = self._monitor.sample([request])
             silent = silent or now.trouble is not None
             if not _why_not(before, now, silent=silent) or now.at - before.at >= within:
                 return now, silent
-            self._clock.wait(min(LOOK_S, max(0.1, within - (now.at - before.at))))
+            self._writer.clock.wait(min(SAMPLE_S, max(0.1, within - (now.at - before.at))))
 
     def _prove(self, before: Sample, now: Sample, model: str, request: int) -> None:
         back = now.at
         while (old := _old(before, now)) and now.at - back < SETTLE_S:
-            self._clock.wait(min(LOOK_S, SETTLE_S))
-            now = self._looking.look([request])
+            self._writer.clock.wait(min(SAMPLE_S, SETTLE_S))
+            now = self._monitor.sample([request])
         waited = now.at - before.at
         server = now.family.server
         if old:
-            if not self._looking.knows_left_behind(old[0]):
-                self._tell("left_behind", model, "the server is another process, and the process that held the model lives on", request, waited, old[0].pid)
+            if not self._monitor.knows_left_behind(old[0]):
+                words = "the server is another process, and the process that held the model lives on"
+                self._writer.sign("left_behind", words, request, model=model, seconds=waited, pid=old[0].pid)
         elif server and before.family.server:
             runners = ", ".join(str(one.pid) for one in before.family.runners)
             gone = f"; process {runners}, which held the model, is gone" if runners else ""
             words = f"restarted: the server was process {before.family.server.pid} and is process {server.pid}{gone}"
-            self._tell("unload_verified", model, words, request, waited)
+            self._writer.sign("unload_verified", words, request, model=model, seconds=waited)
         else:
-            self._tell("unlisted", model, "the server stopped answering and is back; its processes cannot be seen, so nothing proves more", request, waited)
-        self._looking.settled([request])
-
-    def _tell(self, state: str, model: str, message: str, request: int, seconds: float = 0.0, pid: int | None = None) -> None:
-        self._teller.tell(LifeSign(state=state, model=model, message=message, seconds=seconds, pid=pid), request=request)
+            words = "the server stopped answering and is back; its processes cannot be seen, so nothing proves more"
+            self._writer.sign("unlisted", words, request, model=model, seconds=waited)
+        self._monitor.settled([request])
 
 
 def _old(before: Sample, now: Sample) -> list[Process]:

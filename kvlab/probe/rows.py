@@ -1,4 +1,4 @@
-"""Rows of a probe's recording: a row a request, a row a look, and the signs of life. Bytes are whole bytes, `_s` seconds; what was not read is null.
+"""Rows of a probe's recording: a row a request, a row a sample, and the signs of life. Bytes are whole bytes, `_s` seconds; what was not read is null.
 
 They are folds of the events, like all tables.
 """
@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 
 from kvlab.events import LifeSign, Listed, Observed
-from kvlab.probe.sample import END_OF_LOOK, RUNNER, SERVER
+from kvlab.probe.sample import END_OF_SAMPLE, RUNNER, SERVER
 from kvlab.recording import Recording
 
-_LOOK: dict[str, pl.DataType] = {
+_SAMPLE: dict[str, pl.DataType] = {
     "listed": pl.Int64(),
     "size": pl.Int64(),
     "runner_pid": pl.Int64(),
@@ -41,57 +41,55 @@ REQUEST_ROWS: dict[str, pl.DataType] = {
     "prefill_s": pl.Float64(),
     "decode_s": pl.Float64(),
     "load_s": pl.Float64(),
-    **_LOOK,
+    **_SAMPLE,
     "signs": pl.List(pl.String()),
 }
 """The columns of `request_rows`.
 
-`context` is what was asked for, else what the list tells. The rest is of the look after the request: `listed` models and the sum of their `size`;
+`context` is what was requested, else what the list reports. The rest is of the sample after the request: `listed` models and the sum of their `size`;
 `runner_pid`, the youngest process that holds models (the server's where no runner was ever seen; none where the runners are gone);
-`footprint`, `rss` and `mapped` of all that do; `swapped_in` and `swapped_out` of the machine since the look before;
-of requests that ran at once the last one has these two, and all have the look that followed.
+`footprint`, `rss` and `mapped` of all that do; `swapped_in` and `swapped_out` of the machine since the sample before;
+of requests that ran at once the last one has these two, and all have the sample that followed.
 """
 
-SAMPLE_ROWS: dict[str, pl.DataType] = {"t": pl.Float64(), "request": pl.Int64(), "context": pl.Int64(), **_LOOK}
+SAMPLE_ROWS: dict[str, pl.DataType] = {"t": pl.Float64(), "request": pl.Int64(), "context": pl.Int64(), **_SAMPLE}
 """The columns of `sample_rows`; `t` is seconds since the recording began."""
 
-_TOLD = ("request", "label", "tokens", "matched", "cached", "generated", "stop", "ttft_s", "prefill_s", "decode_s")
+_OF_THE_TABLE = ("request", "label", "tokens", "matched", "cached", "generated", "stop", "ttft_s", "prefill_s", "decode_s")
 _OF_A_REQUEST = {"asked_context": "context", "concurrency": "concurrency", "load_s": "load_s"}
 _SINCE = {"swapped_in_since": "swapped_in", "swapped_out_since": "swapped_out"}
 
 
 def request_rows(recording: Recording) -> pl.DataFrame:
     """Return a row a request, with `REQUEST_ROWS`. An action of a workload has a row without a label."""
-    told: dict[int, dict[str, Any]] = {row["request"]: row for row in recording.requests.select(_TOLD).iter_rows(named=True)}
-    for look in _looks(recording.events):
-        if look["request"] in told:
-            told[look["request"]] |= {name: look[name] for name in (*_LOOK, "context")} | {"processes_seen": True}
+    rows: dict[int, dict[str, Any]] = {row["request"]: row | {"signs": []} for row in recording.requests.select(_OF_THE_TABLE).iter_rows(named=True)}
+    for sample in _samples(recording.events):
+        if sample["request"] in rows:
+            rows[sample["request"]] |= {name: sample[name] for name in (*_SAMPLE, "context")} | {"processes_seen": True}
     for row in _observed(recording.events).iter_rows(named=True):
-        if row["request"] in told and row["gauge"] in _OF_A_REQUEST:
-            told[row["request"]][_OF_A_REQUEST[row["gauge"]]] = row["number"]
+        if row["request"] in rows and row["gauge"] in _OF_A_REQUEST:
+            rows[row["request"]][_OF_A_REQUEST[row["gauge"]]] = row["number"]
     for row in sign_rows(recording).iter_rows(named=True):
-        if row["request"] in told:
-            told[row["request"]].setdefault("signs", []).append(row["state"])
-    _share_looks(told)
-    for row in told.values():
-        row.setdefault("signs", [])
-    return _table(told.values(), REQUEST_ROWS)
+        if row["request"] in rows:
+            rows[row["request"]]["signs"].append(row["state"])
+    _share_samples(rows)
+    return _table(rows.values(), REQUEST_ROWS)
 
 
-def _share_looks(told: dict[int, dict[str, Any]]) -> None:
-    """Give requests that ran at once the look that followed the last of them."""
-    look: dict[str, Any] = {}
-    for number in sorted(told, reverse=True):
-        row = told[number]
+def _share_samples(rows: dict[int, dict[str, Any]]) -> None:
+    """Give requests that ran at once the sample that followed the last of them."""
+    sample: dict[str, Any] = {}
+    for number in sorted(rows, reverse=True):
+        row = rows[number]
         if row.get("processes_seen"):
-            look = {name: row.get(name) for name in (*_LOOK, "context") if name not in _SINCE.values()}
+            sample = {name: row.get(name) for name in (*_SAMPLE, "context") if name not in _SINCE.values()}
         elif (row.get("concurrency") or 1) > 1:
-            row |= look
+            row |= sample
 
 
 def sample_rows(recording: Recording) -> pl.DataFrame:
-    """Return a row a look, with `SAMPLE_ROWS`."""
-    return _table(_looks(recording.events), SAMPLE_ROWS)
+    """Return a row a sample, with `SAMPLE_ROWS`."""
+    return _table(_samples(recording.events), SAMPLE_ROWS)
 
 
 def sign_rows(recording: Recording) -> pl.DataFrame:
@@ -108,16 +106,17 @@ def never_answered(recording: Recording) -> bool:
 
 
 def nothing_to_show(recording: Recording) -> bool:
-    """Return whether the server answered nothing, and no look that somebody talks there read a process either."""
+    """Return whether the server answered nothing, and no sample of a server that took the connection read a process either."""
     if not never_answered(recording):
         return False
     refused = sign_rows(recording).get_column("state").is_in(["refused"]).all()
-    asked = recording.manifest.workload != "watch"
-    return asked or refused or not any(look["footprint"] is not None or look["rss"] is not None for look in _looks(recording.events))
+    if refused or recording.manifest.workload != "watch":
+        return True
+    return not any(sample["footprint"] is not None or sample["rss"] is not None for sample in _samples(recording.events))
 
 
-def unanswered_words(recording: Recording) -> str:
-    """Return why a server that never answered did not: what became of the first call, or how many stayed without an answer."""
+def why_unanswered(recording: Recording) -> str:
+    """Return why a server that never answered did not: what became of the first call."""
     first = sign_rows(recording).row(0, named=True)
     waited = f" within {first['seconds']:g} s" if first["seconds"] else ""
     return f"{first['state']}: {first['message'].partition(': ')[2] or first['message']}{waited}; neither its version nor its list of models came"
@@ -127,37 +126,37 @@ def _observed(events: pl.DataFrame) -> pl.DataFrame:
     return events.filter(pl.col("kind") == Observed.kind)
 
 
-def _looks(events: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return every look as a row."""
-    looks: list[dict[str, Any]] = []
+def _samples(events: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return every sample as a row."""
+    samples: list[dict[str, Any]] = []
     # a server that was once seen with a runner holds no model itself, also when its runner is gone
     holder = RUNNER if (_observed(events).filter(pl.col("pid").is_not_null()).get_column("label") == RUNNER).any() else SERVER
-    look = _Look(holder)
+    sample = _SampleRow(holder)
     parts = events.filter(pl.col("kind").is_in([Listed.kind, Observed.kind])).select(
         "t", "request", "kind", "count", "context", "gauge", "label", "observed", "pid"
     )
     for row in parts.iter_rows(named=True):
         if row["kind"] == Listed.kind:
-            look.listed(row["count"], row["context"])
-        elif row["gauge"] == END_OF_LOOK:
-            looks.append({"t": row["t"], "request": row["request"], **look.row()})
-            look = _Look(holder)
+            sample.listed(row["count"], row["context"])
+        elif row["gauge"] == END_OF_SAMPLE:
+            samples.append({"t": row["t"], "request": row["request"], **sample.row()})
+            sample = _SampleRow(holder)
         else:
-            look.observed(row["gauge"], row["label"], row["observed"], row["pid"])
-    return looks
+            sample.observed(row["gauge"], row["label"], row["observed"], row["pid"])
+    return samples
 
 
-class _Look:
-    """The figures of one look as they come."""
+class _SampleRow:
+    """The figures of one sample as they come."""
 
     def __init__(self, holder: str) -> None:
         self._holder = holder
-        self._told: dict[str, Any] = {}
+        self._figures: dict[str, Any] = {}
         self._held: dict[str, dict[str, int]] = {RUNNER: {}, SERVER: {}}
         self._pids: dict[str, int] = {}
 
     def listed(self, count: int, context: int | None) -> None:
-        self._told |= {"listed": count, "context": context}
+        self._figures |= {"listed": count, "context": context}
 
     def observed(self, gauge: str, label: str, count: int | None, pid: int | None) -> None:
         if count is None:
@@ -166,15 +165,15 @@ class _Look:
             self._pids[label] = pid
             self._held[label][gauge] = self._held[label].get(gauge, 0) + count
         elif gauge == "size":
-            self._told["size"] = self._told.get("size", 0) + count
+            self._figures["size"] = self._figures.get("size", 0) + count
         elif gauge in _SINCE:
-            self._told[_SINCE[gauge]] = count
+            self._figures[_SINCE[gauge]] = count
         elif gauge in ("available", "swap_used"):
-            self._told[gauge] = count
+            self._figures[gauge] = count
 
     def row(self) -> dict[str, Any]:
         held = {name: self._held[self._holder].get(name) for name in ("footprint", "rss", "mapped")}
-        return {name: None for name in SAMPLE_ROWS if name not in ("t", "request")} | self._told | held | {"runner_pid": self._pids.get(self._holder)}
+        return {name: None for name in SAMPLE_ROWS if name not in ("t", "request")} | self._figures | held | {"runner_pid": self._pids.get(self._holder)}
 
 
 def _table(rows: Collection[dict[str, Any]], schema: dict[str, pl.DataType]) -> pl.DataFrame:

@@ -1,6 +1,6 @@
-"""Sample: one look at a server, its processes and its machine, and the events that tell it.
+"""Sample: the state of a server, its processes and its machine at one moment, and its events.
 
-Invariant: a look never fails; what could not be read is missing, and `trouble` says why the server did not answer.
+Invariant: taking a sample never fails; what could not be read is missing, and `trouble` says why the server did not answer.
 """
 
 from __future__ import annotations
@@ -10,21 +10,18 @@ from dataclasses import dataclass, field
 
 from kvlab.allocator.process_bytes import ProcessBytes
 from kvlab.events import Event, Listed, Observed, ProcessSeen
-from kvlab.probe.clock import Clock
-from kvlab.probe.imported import categories
-from kvlab.probe.machine_bytes import MachineBytes, ReadsMachine
-from kvlab.probe.process_bytes import ReadsProcess
+from kvlab.probe.connection import Trouble
 from kvlab.probe.processes import Family, Process, Processes
 from kvlab.probe.server import ListedModel, Server
-from kvlab.probe.trouble import Trouble
+from kvlab.probe.system_bytes import MachineBytes, ReadsMachine, ReadsProcess, categories
+from kvlab.probe.writer import Clock
 from kvlab.units import MIB
 
 SERVER, RUNNER = "server", "runner"
 """What a process is to the server that is probed."""
 
-END_OF_LOOK = "processes"
-"""The gauge that ends a look: how many runners there are."""
-
+END_OF_SAMPLE = "processes"
+"""The gauge that ends a sample: how many runners there are."""
 
 NOBODY = Family()
 NOTHING_READ = MachineBytes()
@@ -32,7 +29,7 @@ NOTHING_READ = MachineBytes()
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One look.
+    """One sample.
 
     Attributes:
         at: When, on the probe's clock.
@@ -52,18 +49,18 @@ class Sample:
 
     @property
     def sizes(self) -> dict[str, int | None]:
-        """Bytes that the server tells, by model."""
+        """Bytes that the server reports, by model."""
         return {model.name: model.size for model in self.models or ()}
 
     @property
     def footprint(self) -> int | None:
         """Bytes that the holders of models keep to themselves; None when it cannot be read of any."""
-        told = [self.held[one.pid].footprint for one in self.family.holders if one.pid in self.held]
-        known = [count for count in told if count is not None]
+        counts = [self.held[one.pid].footprint for one in self.family.holders if one.pid in self.held]
+        known = [count for count in counts if count is not None]
         return sum(known) if known else None
 
     def equals(self, other: Sample) -> bool:
-        """Whether nothing moved between two looks: the same processes, the same sizes, and footprints within 1 MiB."""
+        """Whether nothing moved between two samples: the same processes, the same sizes, and footprints within 1 MiB."""
         mine, theirs = self.footprint or 0, other.footprint or 0
         same_processes = self.family.holders == other.family.holders
         return same_processes and self.models is not None and other.models is not None and self.sizes == other.sizes and abs(mine - theirs) <= MIB
@@ -80,7 +77,7 @@ class Sampler:
         self._clock = clock
 
     def take(self) -> Sample:
-        """Look once."""
+        """Take one sample."""
         models, trouble = None, None
         try:
             models = self._server.listed()
@@ -92,7 +89,7 @@ class Sampler:
 
 
 def sample_events(sample: Sample, before: Sample | None = None) -> Iterator[Event]:
-    """Yield the events that tell a sample; with the one `before`, the machine's rates of swapping since then too."""
+    """Yield the events of a sample; with the one `before`, the machine's rates of swapping since then too."""
     if sample.models is not None:
         for model in sample.models:
             yield Listed(count=len(sample.models), model=model.name, digest=model.digest, context=model.context, label=model.expires_at)
@@ -108,8 +105,8 @@ def sample_events(sample: Sample, before: Sample | None = None) -> Iterator[Even
     yield from _machine(sample.machine)
     if before is not None:
         yield from _swapping(sample, before)
-    # always there, and last: tables take it for the end of a look
-    yield Observed(gauge=END_OF_LOOK, number=len(sample.family.runners))
+    # always there, and last: tables take it for the end of a sample
+    yield Observed(gauge=END_OF_SAMPLE, number=len(sample.family.runners))
 
 
 def _process(process: Process, role: str, sample: Sample) -> Iterator[Event]:
@@ -123,28 +120,23 @@ def _process(process: Process, role: str, sample: Sample) -> Iterator[Event]:
 
 
 def _model(sample: Sample) -> str:
-    # which of several runners holds which model is not told anywhere
+    # which of several runners holds which model is reported nowhere
     return sample.models[0].name if sample.models and len(sample.models) == 1 else ""
 
 
 def _machine(machine: MachineBytes) -> Iterator[Event]:
-    yield from _bytes("available", machine.available)
-    yield from _bytes("swap_used", machine.swap_used)
-    yield from _bytes("swapped_in", machine.swapped_in)
-    yield from _bytes("swapped_out", machine.swapped_out)
+    for gauge in ("available", "swap_used", "swapped_in", "swapped_out"):
+        yield from _bytes(gauge, getattr(machine, gauge))
     for gauge, share in (("free_share", machine.free_share), ("pressure_share", machine.pressure_share)):
         if share is not None:
             yield Observed(gauge=gauge, number=share)
 
 
 def _swapping(sample: Sample, before: Sample) -> Iterator[Event]:
-    """Yield what was swapped since the look before, and how fast."""
+    """Yield what was swapped since the sample before, and how fast."""
     seconds = sample.at - before.at
-    pairs = (
-        ("in", sample.machine.swapped_in, before.machine.swapped_in),
-        ("out", sample.machine.swapped_out, before.machine.swapped_out),
-    )
-    for way, now, then in pairs:
+    for way in ("in", "out"):
+        now, then = (getattr(one.machine, f"swapped_{way}") for one in (sample, before))
         if now is not None and then is not None and now >= then:
             yield from _bytes(f"swapped_{way}_since", now - then)
             if seconds > 0:

@@ -1,6 +1,6 @@
 """Server: the calls of Ollama's API that a probe makes, and the plain data that comes back.
 
-Source: Ollama's public API: `/api/version`, `/api/ps`, `/api/tags`, `/api/chat`, `/api/generate`; unloading is a call with `keep_alive` 0 and nothing asked.
+Source: Ollama's public API: `/api/version`, `/api/ps`, `/api/tags`, `/api/chat`, `/api/generate`; unloading is a call with `keep_alive` 0 and no prompt.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from typing import Any, cast
 
 from kvlab.importers.api_ps import ListedModel, model_in, wrong_figures
 from kvlab.probe.address import Address
-from kvlab.probe.connection import Connection
-from kvlab.probe.trouble import Forbidden, Trouble
+from kvlab.probe.connection import Connection, Trouble
 
 QUICK_S = 5.0
 """Seconds in which the list and the version have to come."""
@@ -23,8 +22,12 @@ MOST_MODELS = 1000
 """Models of a list at most: each sample records every one."""
 
 
+class Forbidden(Exception):
+    """A probe that only reads was about to send a server a request."""
+
+
 class Server:
-    """The calls. One that only reads refuses to ask for anything."""
+    """The calls. One that only reads refuses to send a request."""
 
     def __init__(self, address: Address, *, read_only: bool = False, quick_s: float = QUICK_S, silence_s: float = SILENCE_S) -> None:
         self.address = address
@@ -38,10 +41,10 @@ class Server:
         Raises:
             Trouble: it does not answer so.
         """
-        told = self._quick("/api/version").get("version")
-        if not isinstance(told, str):
-            raise Trouble("wrong_answer", "/api/version tells no version")
-        return told[:60]
+        version = self._quick("/api/version").get("version")
+        if not isinstance(version, str):
+            raise Trouble("wrong_answer", "/api/version returns no version")
+        return version[:60]
 
     def listed(self) -> tuple[ListedModel, ...]:
         """Return the loaded models.
@@ -63,32 +66,32 @@ class Server:
         """Return a connection for one request whose answer comes in pieces."""
         return Connection(self.address, self.silence_s)
 
-    def ask(self, connection: Connection, path: str, body: dict[str, Any], left_s: Callable[[], float]) -> Iterator[dict[str, Any]]:
-        """Ask for an answer and yield its pieces.
+    def stream(self, connection: Connection, path: str, body: dict[str, Any], left_s: Callable[[], float]) -> Iterator[dict[str, Any]]:
+        """Send a request and yield the pieces of its answer.
 
         Raises:
             Forbidden: this probe only reads.
             Trouble: the next piece does not come.
         """
-        self.require_may_ask()
+        self.require_may_send()
         yield from connection.lines(path, body, left_s)
 
     def unload(self, model: str) -> str:
-        """Ask the server to unload `model`; return the reason that it gives for its answer: `unload` when it accepted.
+        """Request that the server unloads `model`; return the reason that it gives for its answer: `unload` when it accepted.
 
         Raises:
             Forbidden: this probe only reads.
             Trouble: it does not answer.
         """
-        self.require_may_ask()
+        self.require_may_send()
         body = {"model": model, "prompt": "", "keep_alive": 0, "stream": False}
         return str(Connection(self.address, self.quick_s).whole("POST", "/api/generate", body).get("done_reason", ""))[:60]
 
     def _quick(self, path: str) -> dict[str, Any]:
         return Connection(self.address, self.quick_s).whole("GET", path)
 
-    def require_may_ask(self) -> None:
-        """Nothing happens when this probe may ask for something.
+    def require_may_send(self) -> None:
+        """Check that this probe may send requests.
 
         Raises:
             Forbidden: it only reads.
@@ -97,11 +100,11 @@ class Server:
             raise Forbidden
 
 
-def _rows(told: dict[str, Any], path: str) -> list[dict[str, Any]]:
+def _rows(answer: dict[str, Any], path: str) -> list[dict[str, Any]]:
     # a list without a model is null in some versions
-    rows: Any = told.get("models", "") if told.get("models", "") is not None else []
+    rows: Any = answer.get("models", "") if answer.get("models", "") is not None else []
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in cast("list[Any]", rows)):
-        raise Trouble("wrong_answer", f"{path} tells no list of models")
+        raise Trouble("wrong_answer", f"{path} returns no list of models")
     if len(cast("list[Any]", rows)) > MOST_MODELS:
         raise Trouble("wrong_answer", f"{path} lists more than {MOST_MODELS:,} models")
     return cast("list[dict[str, Any]]", rows)

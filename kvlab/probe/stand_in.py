@@ -1,6 +1,6 @@
 """A stand-in for a server: it speaks Ollama's API on this machine, and behind it a twin counts what a model's cache would hold.
 
-It is for learning and for tests: its replies say nothing, its sizes are those of a cache that follows the policy it was given, so the right verdict is known.
+It is for learning and for tests: its replies mean nothing, its sizes are those of a cache that follows the policy it was given, so the right verdict is known.
 Requests are served one after another, as a runner with one slot does. It holds its models itself: there is no runner process.
 """
 
@@ -33,7 +33,7 @@ def stand_in(model: str = MODEL, policy: Policy | None = None, *, version: str =
     Args:
         model: A shipped shape (`kvlab.twin`); the server lists it under this name.
         policy: The rules of its cache.
-        version: What it says of its version.
+        version: The version that it reports.
         log: A file to which it writes what a server of that kind writes of each request at level INFO.
         port: Where it listens; 0 for any port that is free.
 
@@ -74,7 +74,7 @@ class _Runner:
             return [{"name": self.model, "model": self.model, "size": size, "size_vram": size, "context_length": CONTEXT, "details": {"format": "safetensors"}}]
 
     def unload(self) -> None:
-        """Let go of the model."""
+        """Free the model."""
         with self._lock:
             self._twin = None
 
@@ -110,23 +110,24 @@ def _handler(runner: _Runner) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             """Answer what only reads."""
-            told = {"/api/version": {"version": runner.version}, "/api/ps": {"models": runner.listed()}, "/api/tags": {"models": [{"name": runner.model}]}}
-            self._tell([told[self.path]] if self.path in told else [{"error": "not found"}], 200 if self.path in told else 404)
+            answers = {"/api/version": {"version": runner.version}, "/api/ps": {"models": runner.listed()}, "/api/tags": {"models": [{"name": runner.model}]}}
+            found = answers.get(self.path)
+            self._send([found or {"error": "not found"}], 200 if found else 404)
 
         def do_POST(self) -> None:
             """Answer a request, or unload."""
             body = self._body()
             if self.path not in ("/api/chat", "/api/generate") or body is None:
-                self._tell([{"error": "not found"}], 404)
+                self._send([{"error": "not found"}], 404)
             elif not body.get("messages") and not body.get("prompt"):
                 if body.get("keep_alive") == 0:
                     runner.unload()
-                self._tell([{"model": runner.model, "response": "", "done": True, "done_reason": "unload" if body.get("keep_alive") == 0 else "load"}])
+                self._send([{"model": runner.model, "response": "", "done": True, "done_reason": "unload" if body.get("keep_alive") == 0 else "load"}])
             else:
                 request = _request(body)
                 end = runner.answer(request)
                 words = f"(a stand-in's reply of {end['eval_count']} tokens)"
-                self._tell([_piece(words, done=False), _piece("", done=True) | end])
+                self._send([_piece(words, done=False), _piece("", done=True) | end])
 
         def _body(self) -> dict[str, Any] | None:
             try:
@@ -135,7 +136,7 @@ def _handler(runner: _Runner) -> type[BaseHTTPRequestHandler]:
                 return None
             return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
-        def _tell(self, pieces: list[dict[str, Any]], status: int = 200) -> None:
+        def _send(self, pieces: list[dict[str, Any]], status: int = 200) -> None:
             raw = b"".join(json.dumps(piece).encode() + b"\n" for piece in pieces)
             self.send_response(status)
             self.send_header("Content-Length", str(len(raw)))

@@ -11,15 +11,13 @@ import shutil
 import subprocess
 from collections.abc import Callable
 
-from kvlab.events import LifeSign
 from kvlab.probe.changes import SETTLE_S
-from kvlab.probe.clock import Clock
-from kvlab.probe.looking import POLL_S, Looking
+from kvlab.probe.connection import Trouble
+from kvlab.probe.monitor import POLL_S, Monitor
 from kvlab.probe.processes import Process
 from kvlab.probe.sample import Sample
 from kvlab.probe.server import Server
-from kvlab.probe.telling import Teller
-from kvlab.probe.trouble import Trouble
+from kvlab.probe.writer import EventWriter
 
 WITHIN_S = 60.0
 """Seconds in which a model has to leave the list: a running request holds it there."""
@@ -52,11 +50,10 @@ def ollama_stop(server: Server, model: str) -> str:
 class Unloading:
     """Unloads a model and looks for the proof."""
 
-    def __init__(self, server: Server, looking: Looking, teller: Teller, clock: Clock, stop: Stop = ollama_stop) -> None:
+    def __init__(self, server: Server, monitor: Monitor, writer: EventWriter, stop: Stop = ollama_stop) -> None:
         self._server = server
-        self._looking = looking
-        self._teller = teller
-        self._clock = clock
+        self._monitor = monitor
+        self._writer = writer
         self._stop = stop
         self._before: Sample | None = None
 
@@ -66,52 +63,39 @@ class Unloading:
         Raises:
             Forbidden: this probe only reads.
         """
-        before = self._looking.look([request])
+        before = self._monitor.sample([request])
         listed = model in before.sizes
-        self._tell("unload_asked", model, f"by {way}" + ("" if listed else "; it was not listed before"), request)
+        self._writer.sign("unload_asked", f"by {way}" + ("" if listed else "; it was not listed before"), request, model=model)
         if not self._accepted(model, request, way):
             return False
         self._before = before
         now = self._wait(before, model, request)
-        waited = now.at - before.at
-        old = self._old_alive(before, now)
-        proved = False
-        if now.models is None:
-            self._tell("not_settled", model, "the server does not tell its list", request, waited)
-        elif model in now.sizes:
-            self._tell("not_settled", model, "it is still listed; a running request may hold it", request, waited)
-        elif old:
-            if not self._looking.knows_left_behind(old[0]):
-                self._tell("left_behind", model, "it is no longer listed, and the process that held it lives", request, waited, old[0].pid)
-        elif listed and before.family.holders:
-            proved = True
-            self._tell("unload_verified", model, self._proof(before), request, waited)
-        elif listed:
-            self._tell("unlisted", model, "it is no longer listed; its process cannot be seen from here, so nothing proves that it is gone", request, waited)
-        self._looking.settled([request])
+        proved = listed and model not in now.sizes and now.models is not None and bool(before.family.holders) and not _old_alive(before, now)
+        self._record(before, now, model, request, proved=proved)
+        self._monitor.settled([request])
         return proved
 
     def ended(self, before: Sample) -> None:
-        """What held the model at the look `before` was ended in another way: the next request has to be answered by another process."""
+        """The server was restarted after the sample `before`: the next request has to be answered by another process."""
         self._before = before
 
     def answered(self, sample: Sample, request: int, load_s: float) -> None:
-        """A request after an unload was answered: say whether a process other than the old one did it."""
+        """A request after an unload was answered: record whether a process other than the old one did it."""
         if self._before is None:
             return
         before, self._before = self._before, None
         old, new = set(before.family.holders), [one for one in sample.family.holders if one not in set(before.family.holders)]
         took = f"the server says that loading took {load_s:.3f} s"
         if new:
-            self._tell("loaded_again", "", f"by a new process; {took}", request, load_s, new[-1].pid)
+            self._writer.sign("loaded_again", f"by a new process; {took}", request, seconds=load_s, pid=new[-1].pid)
         elif old and before.family.runners:
-            self._tell("left_behind", "", f"the next request was answered by the old process; {took}", request, load_s, next(iter(old)).pid)
+            self._writer.sign("left_behind", f"the next request was answered by the old process; {took}", request, seconds=load_s, pid=next(iter(old)).pid)
         else:
-            self._tell("loaded_again", "", f"which process did it cannot be told apart; {took}", request, load_s)
+            self._writer.sign("loaded_again", f"which process did it cannot be seen; {took}", request, seconds=load_s)
 
     def _accepted(self, model: str, request: int, way: str) -> bool:
         if way == "stop":
-            self._server.require_may_ask()
+            self._server.require_may_send()
             refused = self._stop(self._server, model)
         else:
             try:
@@ -119,30 +103,48 @@ class Unloading:
                 refused = "" if reason == "unload" else f"the server answered {reason!r} instead of 'unload'"
             except Trouble as trouble:
                 refused = f"{trouble.state}: {trouble.message}"
-        self._tell("unload_refused" if refused else "unload_accepted", model, refused or "accepted, which does not say that it happened", request)
+        words = refused or "accepted, which does not say that it happened"
+        self._writer.sign("unload_refused" if refused else "unload_accepted", words, request, model=model)
         return not refused
 
     def _wait(self, before: Sample, model: str, request: int) -> Sample:
         unlisted_at: float | None = None
         while True:
-            now = self._looking.look([request])
+            now = self._monitor.sample([request])
             gone = now.models is not None and model not in now.sizes
             unlisted_at = (now.at if unlisted_at is None else unlisted_at) if gone else None
-            if unlisted_at is not None and (not self._old_alive(before, now) or now.at - unlisted_at >= SETTLE_S):
+            if unlisted_at is not None and (not _old_alive(before, now) or now.at - unlisted_at >= SETTLE_S):
                 return now
             if now.at - before.at >= WITHIN_S:
                 return now
-            self._clock.wait(POLL_S)
+            self._writer.clock.wait(POLL_S)
 
-    def _old_alive(self, before: Sample, now: Sample) -> list[Process]:
-        """Return the old runners that live though they should not: all, or all but one fewer where several models were loaded."""
-        alive = [one for one in before.family.runners if one in now.family.runners]
-        several = before.models is not None and len(before.models) > 1
-        return [] if several and len(alive) < len(before.family.runners) else alive
+    def _record(self, before: Sample, now: Sample, model: str, request: int, *, proved: bool) -> None:
+        old, pid = _old_alive(before, now), None
+        if now.models is None:
+            state, words = "not_settled", "the server does not return its list"
+        elif model in now.sizes:
+            state, words = "not_settled", "it is still listed; a running request may hold it"
+        elif old:
+            state, words, pid = "left_behind", "it is no longer listed, and the process that held it lives", old[0].pid
+            if self._monitor.knows_left_behind(old[0]):
+                return
+        elif proved:
+            state, words = "unload_verified", _proof(before)
+        elif model in before.sizes:
+            state, words = "unlisted", "it is no longer listed; its process cannot be seen from here, so nothing proves that it is gone"
+        else:
+            return
+        self._writer.sign(state, words, request, model=model, seconds=now.at - before.at, pid=pid)
 
-    def _proof(self, before: Sample) -> str:
-        gone = ", ".join(str(one.pid) for one in before.family.runners)
-        return f"no longer listed, and process {gone} is gone" if gone else "no longer listed; the server holds its models itself, so no process had to end"
 
-    def _tell(self, state: str, model: str, message: str, request: int, seconds: float = 0.0, pid: int | None = None) -> None:
-        self._teller.tell(LifeSign(state=state, model=model, message=message, seconds=seconds, pid=pid), request=request)
+def _old_alive(before: Sample, now: Sample) -> list[Process]:
+    """Return the old runners that live though they should not: all, or all but one fewer where several models were loaded."""
+    alive = [one for one in before.family.runners if one in now.family.runners]
+    several = before.models is not None and len(before.models) > 1
+    return [] if several and len(alive) < len(before.family.runners) else alive
+
+
+def _proof(before: Sample) -> str:
+    gone = ", ".join(str(one.pid) for one in before.family.runners)
+    return f"no longer listed, and process {gone} is gone" if gone else "no longer listed; the server holds its models itself, so no process had to end"

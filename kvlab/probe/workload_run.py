@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kvlab.events import Warned
-from kvlab.probe.asking import Answer, Asked, Asking
-from kvlab.probe.clock import Clock
 from kvlab.probe.connection import Connection
-from kvlab.probe.looking import Looking
+from kvlab.probe.monitor import Monitor
 from kvlab.probe.plan import Numbered, Step, steps
-from kvlab.probe.restarting import LOOK_S, Restarting
+from kvlab.probe.restarting import SAMPLE_S, Restarting
+from kvlab.probe.sending import Answer, Sender, SendOptions
 from kvlab.probe.server import Server
-from kvlab.probe.telling import Teller
 from kvlab.probe.unloading import Unloading
+from kvlab.probe.writer import EventWriter
 from kvlab.workloads import Conversations, Request, Workload
 from kvlab.workloads.marks import Marks
 
@@ -26,7 +25,7 @@ BACK_S = 30.0
 """Seconds that a server which answered before, and no longer does, has to come back before the next request is sent."""
 
 _LEFT_OUT = {"stop": "the workload unloads by `ollama stop`, and the command ollama is not installed here: this part is left out"}
-_NOT_OURS = "the workload asks for {!r}, which a probe does not do; do it by hand while kvlab probe --watch looks on"
+_NOT_OURS = "the workload has the action {!r}, which a probe does not do; do it by hand while kvlab probe --watch records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,11 @@ class Bounds:
 class WorkloadRun:
     """One run of a workload against a server; `ways` says how its actions unload, and holds none that cannot be done here."""
 
-    def __init__(
-        self, server: Server, looking: Looking, teller: Teller, clock: Clock, unloading: Unloading, restarting: Restarting, ways: Mapping[str, str]
-    ) -> None:
+    def __init__(self, server: Server, monitor: Monitor, writer: EventWriter, unloading: Unloading, restarting: Restarting, ways: Mapping[str, str]) -> None:
         self._server = server
-        self._looking = looking
-        self._teller = teller
-        self._clock = clock
+        self._monitor = monitor
+        self._writer = writer
+        self._now = writer.clock.now
         self._unloading = unloading
         self._restarting = restarting
         self._ways = ways
@@ -63,38 +60,41 @@ class WorkloadRun:
         self._open: set[Connection] = set()
         self._until = 0.0
 
-    def run(self, workload: Workload, asked: Asked, bounds: Bounds, after: Callable[[int], None]) -> None:
+    def run(self, workload: Workload, options: SendOptions, bounds: Bounds, after: Callable[[int], object]) -> None:
         """Run it; `after` is called with the number of requests of each step that is done.
 
         Raises:
             Forbidden: this probe only reads.
-            NotAvailable: a request cannot be put to a server.
+            NotAvailable: a request cannot be sent to a server.
         """
-        self._until = self._clock.now() + bounds.seconds
-        self._looking.look()
+        self._until = self._now() + bounds.seconds
+        self._monitor.sample()
         for step in steps(workload, bounds.requests):
             if self._left_s() <= 0:
-                self._teller.tell(Warned(message=f"the run's {bounds.seconds:g} s are over; it ends before request {step.first} of {len(workload)}"))
+                self._warn(f"the run's {bounds.seconds:g} s are over; it ends before request {step.first} of {len(workload)}")
                 return
             if self._failures >= MOST_FAILURES:
-                self._teller.tell(Warned(message=f"{self._failures} requests in a row failed; the run ends before request {step.first} of {len(workload)}"))
+                self._warn(f"{self._failures} requests in a row failed; the run ends before request {step.first} of {len(workload)}")
                 return
-            self._step(step, asked)
+            self._step(step, options)
             after(len(step.requests))
         if bounds.requests is not None and bounds.requests < len(workload):
-            self._teller.tell(Warned(message=f"the run ends after {bounds.requests} of {len(workload)} requests, as it was bound to"))
+            self._warn(f"the run ends after {bounds.requests} of {len(workload)} requests, as many as it was allowed")
 
     def _left_s(self) -> float:
-        return self._until - self._clock.now()
+        return self._until - self._now()
 
-    def _step(self, step: Step, asked: Asked) -> None:
+    def _warn(self, message: str, request: int = 0) -> None:
+        self._writer.write(Warned(message=message), request=request)
+
+    def _step(self, step: Step, options: SendOptions) -> None:
         number, request = step.requests[0]
         if request.action:
-            self._act(number, request, asked.model)
+            self._act(number, request, options.model)
             return
-        asked = replace(asked, context=step.context or asked.context, concurrency=len(step.requests))
-        answers = self._at_once(step.requests, asked) if len(step.requests) > 1 else {number: self._one(number, request, asked)}
-        sample = self._looking.settled(sorted(answers))
+        options = replace(options, context=step.context or options.context, concurrency=len(step.requests))
+        answers = self._at_once(step.requests, options) if len(step.requests) > 1 else {number: self._one(number, request, options)}
+        sample = self._monitor.settled(sorted(answers))
         if sample.models is not None:
             self._answered = True
         elif self._answered:
@@ -106,10 +106,10 @@ class WorkloadRun:
     def _wait_until_back(self, request: int) -> None:
         """Give a server that answered before the time that a restart takes; once, until it answers again."""
         self._answered = False
-        until = self._clock.now() + min(BACK_S, self._left_s())
-        while self._clock.now() < until:
-            self._clock.wait(LOOK_S)
-            if self._looking.look([request]).models is not None:
+        until = self._now() + min(BACK_S, self._left_s())
+        while self._now() < until:
+            self._writer.clock.wait(SAMPLE_S)
+            if self._monitor.sample([request]).models is not None:
                 self._answered = True
                 return
 
@@ -121,31 +121,31 @@ class WorkloadRun:
         elif way := self._ways.get(request.action):
             self._unloading.unload(model, number, way)
         else:
-            self._teller.tell(Warned(message=_LEFT_OUT.get(request.action, _NOT_OURS.format(request.action))), request=number)
+            self._warn(_LEFT_OUT.get(request.action, _NOT_OURS.format(request.action)), number)
 
-    def _one(self, number: int, given: Request, asked: Asked) -> Answer:
+    def _one(self, number: int, given: Request, options: SendOptions) -> Answer:
         """Send one request and wait for its answer."""
         with self._lock:
             request = self._conversations.resolve(given)
             self._marks.sent(number, request)
             connection = self._server.connection()
             self._open.add(connection)
-        answer = Asking(self._server, self._teller, self._clock, self._left_s).ask(number, request, asked, connection)
+        answer = Sender(self._server, self._writer, self._left_s).send(number, request, options, connection)
         with self._lock:
             self._open.discard(connection)
             self._failures = 0 if answer.trouble is None else self._failures + 1
-            told = self._marks.answered(request, answer.text) if answer.trouble is None else []
+            marks = self._marks.answered(request, answer.text) if answer.trouble is None else []
             self._conversations.closed(request, (), (), answer.text)
-        self._teller.tell(*told, request=number)
+        self._writer.write(*marks, request=number)
         return answer
 
-    def _at_once(self, requests: Sequence[Numbered], asked: Asked) -> dict[int, Answer]:
+    def _at_once(self, requests: Sequence[Numbered], options: SendOptions) -> dict[int, Answer]:
         answers: dict[int, Answer] = {}
         errors: list[BaseException] = []
 
         def one(number: int, request: Request) -> None:
             try:
-                answers[number] = self._one(number, request, asked)
+                answers[number] = self._one(number, request, options)
             except BaseException as error:  # noqa: BLE001  it is raised again where the run waits
                 errors.append(error)
 
@@ -156,7 +156,7 @@ class WorkloadRun:
             for thread in threads:
                 thread.join()
         except BaseException:
-            # whoever waits for a reply is woken, and tells that it was cancelled
+            # each thread that waits for a reply is woken, and records that it was cancelled
             self.abort()
             for thread in threads:
                 thread.join()
@@ -167,7 +167,7 @@ class WorkloadRun:
 
     def abort(self) -> None:
         """End all requests that run."""
-        self._until = self._clock.now()
+        self._until = self._now()
         with self._lock:
             for connection in self._open:
                 connection.abort()

@@ -1,7 +1,7 @@
-"""The runner's price: 512 prompt tokens and 64 new ones, every instrument on, against mlx-lm's own generation.
+"""What the instruments cost: 512 prompt tokens and 64 new ones, every instrument on, compared with mlx-lm's own generation.
 
 Both sides run the same net with the same prefill chunk from an empty cache, in turn, after one unmeasured round each; the
-median of the rounds counts. kvlab's side is a whole `Lab.run`: trie, events, ledger, the twin beside it, a recording on disk.
+median of the rounds counts. kvlab's side is a whole `Lab.run`: trie, events, ledger, the twin that predicts it, a recording on disk.
 """
 
 from __future__ import annotations
@@ -87,8 +87,19 @@ class Bench:
             "machine": self.machine,
         }
 
+    def __str__(self) -> str:
+        sides = (("kvlab, instruments on", self.kvlab), ("mlx_lm.stream_generate", self.mlx_lm))
+        rows = [(name, f"{speed.median_s:.2f}", f"{speed.tokens_per_s:.1f}") for name, speed in sides]
+        lines = [
+            f"{PROMPT_TOKENS} prompt + {NEW_TOKENS} new tokens, {self.model}, prefill chunk {self.prefill_chunk}, median of {len(self.kvlab.seconds)}",
+            text_table.columns(("", "seconds", "tokens/s"), rows),
+            f"ratio {self.ratio:.3f} ({'at or above' if self.is_fast_enough else 'BELOW'} the bar of {BAR})",
+            machine_words(self.machine),
+        ]
+        return "\n".join(lines)
 
-def unsaid(line: str) -> None:
+
+def quiet(line: str) -> None:
     """Drop a line of progress."""
     del line
 
@@ -108,7 +119,7 @@ def machine_words(machine: Mapping[str, object]) -> str:
     return "machine: " + ", ".join(f"{name} {value}" for name, value in machine.items())
 
 
-def measure(model: str = "smollm2", rounds: int = 5, say: Say = unsaid) -> Bench:
+def measure(model: str = "smollm2", rounds: int = 5, say: Say = quiet) -> Bench:
     """Measure both sides in turn.
 
     Raises:
@@ -129,19 +140,6 @@ def measure(model: str = "smollm2", rounds: int = 5, say: Say = unsaid) -> Bench
             taken.append(_seconds(side))
         say(f"round {number + 1}: kvlab {seconds[0][-1]:.2f} s, mlx_lm {seconds[1][-1]:.2f} s")
     return Bench(Speed(tuple(seconds[0])), Speed(tuple(seconds[1])), model, lab.policy.prefill_chunk, _machine(lab))
-
-
-def as_text(seen: Bench) -> str:
-    """Return the measurement as a small table for a terminal."""
-    sides = (("kvlab, instruments on", seen.kvlab), ("mlx_lm.stream_generate", seen.mlx_lm))
-    rows = [(name, f"{speed.median_s:.2f}", f"{speed.tokens_per_s:.1f}") for name, speed in sides]
-    lines = [
-        f"{PROMPT_TOKENS} prompt + {NEW_TOKENS} new tokens, {seen.model}, prefill chunk {seen.prefill_chunk}, median of {len(seen.kvlab.seconds)}",
-        text_table.columns(("", "seconds", "tokens/s"), rows),
-        f"ratio {seen.ratio:.3f} ({'at or above' if seen.is_fast_enough else 'BELOW'} the bar of {BAR})",
-        machine_words(seen.machine),
-    ]
-    return "\n".join(lines)
 
 
 class _Ours:

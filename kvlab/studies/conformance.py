@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvlab import shipped
-from kvlab.errors import BadValue, NotAvailable, UnreadableInput
+from kvlab.errors import BadValue, UnreadableInput
 from kvlab.recording import computer
 from kvlab.views import text_table
 
@@ -50,17 +50,15 @@ class Table:
         return "\n\n".join([*parts, f"{self.passed} of {len(self.rows)} architectures conform; made with {', '.join(versions)}"])
 
 
-def published(only: Iterable[str] = ()) -> Table | None:
-    """Return the table that is shipped, of all architectures or those in `only`; None when there is none.
+def published(only: Iterable[str] = ()) -> Table:
+    """Return the table that is shipped, of all architectures or those in `only`.
 
     Raises:
         BadValue: there is no architecture of that name.
+        NotAvailable: this installation has no table.
         UnreadableInput: it cannot be read.
     """
-    try:
-        path = shipped.data(FILE)
-    except NotAvailable:
-        return None
+    path = shipped.data(FILE)
     try:
         held = json.loads(path.read_text())
         rows = {row["architecture"]: row for row in held.pop("rows")}

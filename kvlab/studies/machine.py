@@ -1,6 +1,6 @@
 """What this machine can run: versions, the device MLX computes on, the BLAS it uses, a browser, models at hand, room on the disk.
 
-Nothing is installed, fetched or changed; MLX is asked only if it is there.
+Nothing is installed, fetched or changed; MLX is imported only if it is there.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,37 +25,49 @@ CHROMIUM = "KVLAB_CHROMIUM"
 MAC_BROWSERS = ("/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 
 
-def look() -> dict[str, Any]:
-    """Return what was found, as JSON holds it. Bytes are whole bytes; None stands for what is not there."""
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What was found, as JSON holds it: bytes are whole bytes, None is what is not there."""
+
+    found: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was found."""
+        return self.found
+
+    def __str__(self) -> str:
+        found = self.found
+        rows = [
+            ("Python", found["python"]),
+            ("system", f"{found['system']} {found['version']} {found['architecture']}, {found['cpus']} CPUs, {binary(found['ram_bytes'])} of RAM"),
+            *((name, version or "not installed") for name, version in found["versions"].items()),
+            ("MLX device", found["mlx_device"] or "none"),
+            ("BLAS", f"{found['blas']} ({found['blas_detail']})" if found["blas"] else "none"),
+            ("browser", found["browser"] or "no Chromium found: browser tests and notebook screenshots need one"),
+            ("cache folder", f"{found['cache_folder']}, {binary(found['free_disk_bytes'])} free"),
+            *(("model", f"{model['name']}, {binary(model['bytes'])}") for model in found["models"]),
+        ]
+        if not found["models"]:
+            rows.append(("model", "none yet: kvlab demo fetches the embedded one"))
+        return text_table.columns(rows[0], rows[1:], left=(0, 1))
+
+
+def look() -> Machine:
+    """Look at this machine."""
     from kvlab.models import cache_folder
 
     folder = cache_folder.folder()
-    return {
-        **computer.facts(),
-        "versions": {name: computer.version_of(name) for name in PACKAGES},
-        **_mlx(),
-        "browser": find_browser(),
-        "cache_folder": str(folder),
-        "models": _models(folder / "models"),
-        "free_disk_bytes": _free_disk(folder),
-    }
-
-
-def as_text(seen: dict[str, Any]) -> str:
-    """Return what `look` found, for a terminal."""
-    rows = [
-        ("Python", seen["python"]),
-        ("system", f"{seen['system']} {seen['version']} {seen['architecture']}, {seen['cpus']} CPUs, {binary(seen['ram_bytes'])} of RAM"),
-        *((name, version or "not installed") for name, version in seen["versions"].items()),
-        ("MLX device", seen["mlx_device"] or "none"),
-        ("BLAS", f"{seen['blas']} ({seen['blas_detail']})" if seen["blas"] else "none"),
-        ("browser", seen["browser"] or "no Chromium found: browser tests and notebook screenshots need one"),
-        ("cache folder", f"{seen['cache_folder']}, {binary(seen['free_disk_bytes'])} free"),
-        *(("model", f"{model['name']}, {binary(model['bytes'])}") for model in seen["models"]),
-    ]
-    if not seen["models"]:
-        rows.append(("model", "none yet: kvlab demo fetches the embedded one"))
-    return text_table.columns(rows[0], rows[1:], left=(0, 1))
+    return Machine(
+        {
+            **computer.facts(),
+            "versions": {name: computer.version_of(name) for name in PACKAGES},
+            **_mlx(),
+            "browser": find_browser(),
+            "cache_folder": str(folder),
+            "models": _models(folder / "models"),
+            "free_disk_bytes": _free_disk(folder),
+        }
+    )
 
 
 def find_browser() -> str | None:

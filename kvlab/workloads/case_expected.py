@@ -1,4 +1,4 @@
-"""What a case expects, as its file says it: known keys with values of their kind. kvlab/cli/expected_judged.py judges it.
+"""What a case expects, as its file says it: known keys with values of their kind. kvlab/cli/expected.py judges it.
 
 Invariants: a key that is not known is an error that names it, whatever its depth. `WORDS` are for readers and not judged. Keys
 that begin with `control_` say what holds when the workload runs again under the choices of `control`.

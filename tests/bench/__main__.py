@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvlab.errors import KvlabError
-from kvlab.studies.bench_runner import unsaid
+from kvlab.studies.bench_runner import quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _measured(bench: Bench, args: argparse.Namespace) -> dict[str, Any]:
     study = importlib.import_module(bench.module)
-    seen = study.measure(rounds=bench.rounds if args.rounds is None else args.rounds, say=unsaid if args.json else print)
+    seen = study.measure(rounds=bench.rounds if args.rounds is None else args.rounds, say=quiet if args.json else print)
     if not args.json:
         print(study.as_text(seen))
     return dict(seen.to_dict())

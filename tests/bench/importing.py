@@ -15,7 +15,7 @@ from typing import Any
 
 from kvlab.errors import NotAvailable
 from kvlab.recording import computer
-from kvlab.studies.bench_runner import Say, machine_words, require_rounds, unsaid
+from kvlab.studies.bench_runner import Say, machine_words, quiet, require_rounds
 from kvlab.units import binary
 from kvlab.views import text_table
 from tests.importers.synthetic_log import MIXES, write_log
@@ -109,7 +109,7 @@ class Bench:
         return {"bench": "import", "rows": [row.to_dict() for row in self.rows], "passed": self.passed, "machine": self.machine}
 
 
-def measure(rounds: int = 1, say: Say = unsaid, size: int = SIZE) -> Bench:
+def measure(rounds: int = 1, say: Say = quiet, size: int = SIZE) -> Bench:
     """Write each log into a temporary folder, read it `rounds` times, and take the fastest time and the highest peak.
 
     Raises:

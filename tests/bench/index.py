@@ -16,7 +16,7 @@ from typing import Any
 
 from kvlab.cache.victims import Victims
 from kvlab.recording import computer
-from kvlab.studies.bench_runner import Say, machine_words, require_rounds, unsaid
+from kvlab.studies.bench_runner import Say, machine_words, quiet, require_rounds
 from kvlab.trie import to_keys
 from kvlab.views import text_table
 from tests.bench import index_scenes as scenes
@@ -99,7 +99,7 @@ class Bench:
         }
 
 
-def measure(rounds: int = 201, sizes: Sizes | None = None, say: Say = unsaid) -> Bench:
+def measure(rounds: int = 201, sizes: Sizes | None = None, say: Say = quiet) -> Bench:
     """Measure every row.
 
     Raises:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kvlab.recording import computer
-from kvlab.studies.bench_runner import Say, require_rounds, unsaid
+from kvlab.studies.bench_runner import Say, quiet, require_rounds
 from kvlab.units import GB
 from kvlab.views import text_table
 
@@ -96,7 +96,7 @@ class TwinBench:
         return all(run.passed for run in self.runs)
 
 
-def measure(*, rounds: int = 1, say: Say = unsaid) -> TwinBench:
+def measure(*, rounds: int = 1, say: Say = quiet) -> TwinBench:
     """Run both workloads `rounds` times each.
 
     Raises:

@@ -31,7 +31,7 @@ from kvlab.events import (
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recording
 from kvlab.shape import LayerGroup, Shape
-from kvlab.studies.bench_runner import Say, require_rounds, unsaid
+from kvlab.studies.bench_runner import Say, quiet, require_rounds
 from kvlab.views import text_table
 
 SMALL, LARGE = 2_000, 20_000
@@ -92,7 +92,7 @@ class Measured:
         return {"bench": "views", "rounds": self.rounds, "passed": self.passed, "rows": rows, "bytes_while_scrubbing": self.sent_bytes}
 
 
-def measure(rounds: int = 30, say: Say = unsaid) -> Measured:
+def measure(rounds: int = 30, say: Say = quiet) -> Measured:
     """Open JupyterLab, draw both tries and measure.
 
     Raises:

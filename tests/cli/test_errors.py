@@ -196,7 +196,7 @@ def test_a_report_that_cannot_be_written_is_3(kvlab_says: Kvlab, kept: Path, tmp
 def test_a_reader_that_leaves_early_is_no_error(cases: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "kvlab.cli", "check", str(cases / "tokens" / "lazy_overwrite.json")]
+    command = [sys.executable, "-m", "kvlab", "check", str(cases / "tokens" / "lazy_overwrite.json")]
     with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
         os.close(writer)
         _, err = process.communicate()
@@ -223,7 +223,7 @@ def test_a_negative_budget_as_a_word_of_its_own_is_told_in_the_same_form(kvlab_s
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_output_is_3_without_a_traceback() -> None:
     with Path("/dev/full").open("w") as full:
-        said = subprocess.run([sys.executable, "-m", "kvlab.cli", "twin", "unrelated:2", "--json"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        said = subprocess.run([sys.executable, "-m", "kvlab", "twin", "unrelated:2", "--json"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert said.returncode == 3
     assert said.stderr.startswith("kvlab: the system refused:")
     assert "Traceback" not in said.stderr

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kvlab.cli.expected_judged import seen_of
+from kvlab.cli.expected import seen_of
 from kvlab.lab import open_twin
 from kvlab.recording.reported import ps_size
 from kvlab.workloads import case

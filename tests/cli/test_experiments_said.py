@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kvlab.cli.expected import judge
 from kvlab.cli.expected_figures import PAGED_GIB, PUBLISHED_GIB, Seen
-from kvlab.cli.expected_judged import judge
 from kvlab.units import GIB
 
 Kvlab = Callable[..., Any]

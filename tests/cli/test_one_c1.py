@@ -13,8 +13,8 @@ from kvlab.events import WrongPositions
 from kvlab.lab.lab import Lab
 from kvlab.models.tiny import random_llama
 from kvlab.policy import Policy
-from kvlab.probe.asking import Asked, call_of
 from kvlab.probe.plan import steps
+from kvlab.probe.sending import SendOptions, call_of
 from kvlab.studies.faults import contamination
 from kvlab.studies.reproduce import reproduce
 from kvlab.workloads import Follow, Request, named
@@ -87,7 +87,7 @@ def test_a_checked_run_with_a_violation_is_never_identical() -> None:
 
 def test_a_probe_sends_the_same_prompts() -> None:
     work = named("C1")
-    sent = [call_of(request, Asked("m")) for step in steps(work) for _, request in step.requests]
+    sent = [call_of(request, SendOptions("m")) for step in steps(work) for _, request in step.requests]
     assert [body["prompt"] for _, body in sent] == [request.text for request in work.requests]
     assert {path for path, _ in sent} == {"/api/generate"}
     assert {body["options"]["temperature"] for _, body in sent} == {0.0}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kvlab.cli import lab, lab_startup
-from kvlab.cli.policy_choice import chosen_policy
+from kvlab.cli.choices import chosen_policy
 from kvlab.errors import BadValue
 from kvlab.policy import Policy
 from kvlab.studies import bench_runner, machine
@@ -95,7 +95,7 @@ def test_bench_needs_a_round(kvlab_says: Kvlab) -> None:
 def test_lab_opens_the_folder_and_keeps_the_users_startup_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONSTARTUP", "mine.py")
     args = argparse.Namespace(folder=str(tmp_path), port=8890, no_browser=True)
-    words = lab.words(args)
+    words = lab.server_command(args)
     assert words[:3] == [sys.executable, "-m", "jupyterlab"]
     assert f"--ServerApp.root_dir={tmp_path.resolve()}" in words
     assert "--ServerApp.port=8890" in words
@@ -127,7 +127,7 @@ def test_jupyterlab_finds_the_settings_without_news(tmp_path: Path, monkeypatch:
 LAB = """
 import sys
 from kvlab.cli import lab, main
-lab.words = lambda args: [sys.executable, "-c", "import os, sys, time; print(os.getpid(), flush=True); time.sleep(3600)"]
+lab.server_command = lambda args: [sys.executable, "-c", "import os, sys, time; print(os.getpid(), flush=True); time.sleep(3600)"]
 sys.exit(main(["lab"]))
 """
 

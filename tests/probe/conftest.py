@@ -35,13 +35,13 @@ def probe_of(world: World, clock: JumpingClock, url: str) -> Callable[..., Probe
         (world.on_unload or world.gone)()
         return ""
 
-    def ask(words: str) -> None:
+    def prompt(words: str) -> None:
         if "please restart" in words:
             world.restart()
 
     def make(**choices: Any) -> Probe:
         given: dict[str, Any] = {"clock": clock, "processes": world, "process_bytes": world.process_bytes, "machine_bytes": world.machine_bytes}
-        given |= {"stop": stop, "ask": ask} | choices
+        given |= {"stop": stop, "prompt": prompt} | choices
         return Probe(given.pop("url", url), **given)
 
     return make

@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from kvlab.allocator.process_bytes import ProcessBytes
-from kvlab.probe.machine_bytes import MachineBytes
 from kvlab.probe.processes import Family, Process
+from kvlab.probe.system_bytes import MachineBytes
 
 MODEL = "lab-27b-mlx"
 GIB = 2**30

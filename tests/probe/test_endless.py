@@ -13,9 +13,8 @@ import pytest
 
 from kvlab.probe import connection
 from kvlab.probe.address import Address
-from kvlab.probe.connection import Connection
+from kvlab.probe.connection import Connection, Trouble
 from kvlab.probe.server import Server
-from kvlab.probe.trouble import Trouble
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 PIECE = json.dumps({"message": {"content": "x" * 1000}, "done": False}).encode() + b"\n"
@@ -49,7 +48,7 @@ def endless(start: bytes, piece: bytes, pieces: int | None = None) -> Generator[
 def test_an_answer_in_pieces_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch, piece: bytes) -> None:
     monkeypatch.setattr(connection, "MOST_OF_A_REPLY", 1 << 20)
     with endless(HEAD, piece) as address, pytest.raises(Trouble, match="longer than 1 MiB"):
-        for _ in Server(address).ask(Connection(address, 60.0), "/api/chat", {}, lambda: 60.0):
+        for _ in Server(address).stream(Connection(address, 60.0), "/api/chat", {}, lambda: 60.0):
             pass
 
 
@@ -57,7 +56,7 @@ def test_an_answer_in_pieces_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch
 def test_an_answer_is_bounded_in_time(start: bytes) -> None:
     piece = {HEAD: b"\n", b"": b"HTTP/1.1 100 Continue\r\n\r\n"}.get(start, b"a: b\r\n")
     with endless(start, piece) as address, pytest.raises(Trouble):
-        list(Server(address).ask(Connection(address, 60.0), "/api/chat", {}, lambda: 0.2))
+        list(Server(address).stream(Connection(address, 60.0), "/api/chat", {}, lambda: 0.2))
     with endless(start, piece) as address, pytest.raises(Trouble):
         Server(address, quick_s=0.2).listed()
 

@@ -49,7 +49,7 @@ def message(recording: kvlab.Recording, state: str) -> str:
 
 def test_by_the_command_that_was_allowed(probe_of: Callable[..., Probe], world: World) -> None:
     asked: list[str] = []
-    recording = probe_of(ask=asked.append).run(AGAIN, restart=world.restart, progress=False)
+    recording = probe_of(prompt=asked.append).run(AGAIN, restart=world.restart, progress=False)
     assert asked == []
     assert states(recording) == ["restart_asked", "unlisted", "restarted", "process_gone", "unload_verified", "settled"]
     assert message(recording, "unload_verified") == "restarted: the server was process 100 and is process 5000; process 4242, which held the model, is gone"
@@ -63,13 +63,13 @@ def test_by_the_command_that_was_allowed(probe_of: Callable[..., Probe], world: 
 def test_the_user_is_asked_and_waited_for(probe_of: Callable[..., Probe], world: World, clock: JumpingClock) -> None:
     asked: list[str] = []
 
-    def ask(words: str) -> None:
+    def prompt(words: str) -> None:
         asked.append(words)
         if "please restart" in words:
             clock.after(21, lambda: away(world))
             clock.after(31, lambda: back(world))
 
-    recording = probe_of(ask=ask).run(AGAIN, progress=False)
+    recording = probe_of(prompt=prompt).run(AGAIN, progress=False)
     assert "process 100" in asked[0]
     assert "up to 300 s" in asked[0]
     for words in ("macOS: brew services restart ollama", "Linux: sudo systemctl restart ollama"):
@@ -86,7 +86,7 @@ def test_the_user_is_asked_and_waited_for(probe_of: Callable[..., Probe], world:
 
 
 def test_nobody_restarts_it(probe_of: Callable[..., Probe], world: World) -> None:
-    recording = probe_of(ask=lambda _: None).run(AGAIN, restart_wait_s=30, progress=False)
+    recording = probe_of(prompt=lambda _: None).run(AGAIN, restart_wait_s=30, progress=False)
     assert states(recording) == ["restart_asked", "not_restarted"]
     assert message(recording, "not_restarted") == "the server is still process 100"
     assert sign_rows(recording).filter(state="not_restarted")["seconds"].to_list() == [30.0]
@@ -99,14 +99,14 @@ def test_nobody_restarts_it(probe_of: Callable[..., Probe], world: World) -> Non
 
 
 def test_it_is_not_waited_for_longer_than_the_run(probe_of: Callable[..., Probe]) -> None:
-    recording = probe_of(ask=lambda _: None).run(AGAIN, seconds=20, progress=False)
+    recording = probe_of(prompt=lambda _: None).run(AGAIN, seconds=20, progress=False)
     assert sign_rows(recording).filter(state="not_restarted")["seconds"][0] <= 20
     assert any("20 s are over" in str(words) for words in recording.events["message"])
 
 
 def test_a_wait_of_nothing_leaves_it_out(probe_of: Callable[..., Probe]) -> None:
     asked: list[str] = []
-    recording = probe_of(ask=asked.append).run(AGAIN, restart_wait_s=0, progress=False)
+    recording = probe_of(prompt=asked.append).run(AGAIN, restart_wait_s=0, progress=False)
     assert asked == []
     assert states(recording) == ["restart_asked", "not_restarted"]
 
@@ -192,13 +192,13 @@ def test_processes_that_cannot_be_seen(probe_of: Callable[..., Probe], world: Wo
     world.server = world.runner = None
     world.on_ask = lambda: setattr(world, "listed", True) or answer()
 
-    def ask(words: str) -> None:
+    def prompt(words: str) -> None:
         if "please restart" in words:
             world.answers["/api/ps"] = (503, {"error": "away"})
             world.listed = False
             clock.after(9, world.answers.clear)
 
-    recording = probe_of(ask=ask).run(AGAIN, progress=False)
+    recording = probe_of(prompt=prompt).run(AGAIN, progress=False)
     assert "nothing proves more" in sign_rows(recording).filter(state="unlisted")["message"][-1]
     assert kvlab.diagnose(recording).about("what_will_unload_give_back").verdict == "not_settled"
 
@@ -207,7 +207,7 @@ def test_ctrl_c_while_it_is_waited_for(probe_of: Callable[..., Probe], clock: Ju
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    probe = probe_of(ask=lambda _: clock.after(7, interrupt))
+    probe = probe_of(prompt=lambda _: clock.after(7, interrupt))
     with pytest.raises(KeyboardInterrupt):
         probe.run(AGAIN, progress=False, out=str(tmp_path / "r.kvrec"))
     again = kvlab.load(tmp_path / "r.kvrec")
@@ -307,13 +307,13 @@ def test_the_stand_in_restarts(service: Service, clock: JumpingClock) -> None:
     """A real process that ends while it is waited for, and another one on its port."""
     old = service.process.pid
 
-    def ask(words: str) -> None:
+    def prompt(words: str) -> None:
         if "please restart" in words:
             service.end()
             service.begin()
             clock.after(5, service.up)
 
-    probe = Probe(f"http://127.0.0.1:{service.port}", clock=clock, ask=ask)
+    probe = Probe(f"http://127.0.0.1:{service.port}", clock=clock, prompt=prompt)
     recording = probe.run("E2", progress=False)
     assert states(recording, 4) == ["unload_asked", "unload_accepted", "unlisted", "unload_verified", "settled"]
     assert states(recording, 12)[0] == "restart_asked"

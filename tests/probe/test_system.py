@@ -13,11 +13,11 @@ import pytest
 
 from kvlab.allocator.process_bytes import ProcessBytes, read_linux
 from kvlab.errors import BadValue
-from kvlab.probe import machine_bytes, process_bytes
+from kvlab.probe import system_bytes
 from kvlab.probe.address import parse_address
-from kvlab.probe.imported import categories
 from kvlab.probe.log_tail import MOST, LogTail
 from kvlab.probe.processes import SystemProcesses
+from kvlab.probe.system_bytes import categories
 
 LINUX = pytest.mark.skipif(platform.system() != "Linux", reason="needs Linux")
 
@@ -123,7 +123,7 @@ def test_smaps_rollup(tmp_path: Path) -> None:
 
 @LINUX
 def test_this_process() -> None:
-    read = process_bytes.reader_of_this_system()(os.getpid())
+    read = system_bytes.process_reader()(os.getpid())
     assert read.resident is not None
     assert read.footprint is not None
     assert read.footprint > 0
@@ -165,7 +165,7 @@ Physical footprint (peak):  14.0G
     ],
 )
 def test_physical_footprint(text: str, found: tuple[int, int] | None) -> None:
-    assert process_bytes.footprint_in(text) == found
+    assert system_bytes.footprint_in(text) == found
 
 
 def test_macos_asks_vmmap_where_footprint_fails() -> None:
@@ -175,7 +175,7 @@ def test_macos_asks_vmmap_where_footprint_fails() -> None:
         asked.append(words[0])
         return VMMAP if words[0] == "vmmap" else ""
 
-    assert process_bytes.read_macos(os.getpid(), run).footprint == round(13.7 * 2**30)
+    assert system_bytes.read_macos_process(os.getpid(), run).footprint == round(13.7 * 2**30)
     assert asked == ["footprint", "footprint", "vmmap"]
 
 
@@ -192,9 +192,9 @@ def test_machine_of_macos() -> None:
         '"Translation faults":          12.\nSwapins:                            10.\nSwapouts:                                  44120.\n'
     )
     told = {"vm_stat": vm_stat, "memory_pressure": "System-wide memory free percentage: 31%\n"}
-    read = machine_bytes.read_macos(lambda words: told[words[0]])
+    read = system_bytes.read_macos_machine(lambda words: told[words[0]])
     assert (read.swapped_in, read.swapped_out, read.free_share) == (10 * 16384, 44120 * 16384, 0.31)
-    bare = machine_bytes.read_macos(lambda _: "")
+    bare = system_bytes.read_macos_machine(lambda _: "")
     assert (bare.swapped_in, bare.swapped_out, bare.free_share) == (None, None, None)
     assert bare.available is not None
 
@@ -202,8 +202,8 @@ def test_machine_of_macos() -> None:
 def test_pressure_of_linux(tmp_path: Path) -> None:
     pressure = tmp_path / "memory"
     pressure.write_text("some avg10=12.50 avg60=1.00 avg300=0.00 total=9\nfull avg10=3.00 avg60=0.00 avg300=0.00 total=1\n")
-    assert machine_bytes.read_linux(pressure).pressure_share == 0.125
-    assert machine_bytes.read_linux(tmp_path / "none").pressure_share is None
+    assert system_bytes.read_linux_machine(pressure).pressure_share == 0.125
+    assert system_bytes.read_linux_machine(tmp_path / "none").pressure_share is None
 
 
 def test_tail_of_a_log(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 import kvlab
 from kvlab.events import LIFE_SIGNS
 from kvlab.probe import Probe
+from kvlab.probe.connection import Trouble
 from kvlab.probe.processes import Process
 from kvlab.probe.rows import never_answered, request_rows, sample_rows, sign_rows
-from kvlab.probe.trouble import Trouble
 from tests.probe.recorded_server import GIB, MODEL, STALL, JumpingClock, World, answer
 
 ASKED = kvlab.workloads.unrelated(3)

@@ -35,29 +35,23 @@ def _here(architecture: str, **fields: Any) -> dict[str, Any]:
     return row(architecture, config(architecture) | fields, [*CONFIGS[architecture], *fields], VOCABULARY)
 
 
-def _published() -> Table:
-    found = published()
-    assert found is not None
-    return found
-
-
 @pytest.mark.parametrize("architecture", KINDS)
 def test_row_is_as_published(architecture: str) -> None:
     now = matrix.ask(architecture)
     assert now["result"] == "ok"
-    (compared,) = table.compared(table.of([now]), _published())
+    (compared,) = table.compared(table.of([now]), published())
     assert (compared.verdict, compared.differs) == ("same", ())
 
 
 def test_published_table_is_whole() -> None:
-    found = _published()
+    found = published()
     assert [entry["architecture"] for entry in found.rows] == list(CONFIGS)
     assert found.passed >= ENOUGH
     assert [entry for entry in found.rows if entry["result"] != "ok" and not entry.get("why")] == []
 
 
 def test_every_architecture_of_mlx_lm_has_a_config() -> None:
-    if importlib.metadata.version("mlx-lm") != _published().made_with["mlx_lm"]:
+    if importlib.metadata.version("mlx-lm") != published().made_with["mlx_lm"]:
         return
     spec = find_spec("mlx_lm")
     assert spec is not None
@@ -67,10 +61,10 @@ def test_every_architecture_of_mlx_lm_has_a_config() -> None:
 
 
 def test_a_table_is_written_as_it_was_read(tmp_path: Path) -> None:
-    table.write(_published(), tmp_path / "again.json")
+    table.write(published(), tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == shipped.data(FILE).read_bytes()
     with pytest.raises(UnreadableInput, match="cannot be written"):
-        table.write(_published(), tmp_path / "no" / "folder.json")
+        table.write(published(), tmp_path / "no" / "folder.json")
 
 
 def _shared(self: MLXKVStore, start: int, end: int) -> Any:
@@ -171,7 +165,7 @@ def test_rows_agree_when_their_checks_do() -> None:
 def test_the_command_prints_published_beside_now_and_fails_on_a_row_that_differs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = {entry["architecture"]: entry for entry in _published().rows}
+    rows = {entry["architecture"]: entry for entry in published().rows}
     answers = {"qwen3": rows["qwen3"], "plamo3": rows["plamo3"]}
     monkeypatch.setattr(matrix, "ask", answers.__getitem__)
     words = ["--only", "qwen3", "--only", "plamo3", "--out", str(tmp_path / "now.json")]
@@ -207,7 +201,7 @@ def test_what_a_user_may_get_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 @pytest.mark.full
-def test_the_whole_matrix_is_as_published() -> None:
+def test_the_whole_matrix_is_aspublished() -> None:
     now = table.of(matrix.rows())
-    assert [one for one in table.compared(now, _published()) if one.verdict != "same"] == []
+    assert [one for one in table.compared(now, published()) if one.verdict != "same"] == []
     assert now.passed >= ENOUGH

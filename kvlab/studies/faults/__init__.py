@@ -4,6 +4,6 @@ from kvlab.studies.faults.arms import Arm, Shown
 from kvlab.studies.faults.catalogue import CATALOGUE, find
 from kvlab.studies.faults.fault import Fault
 from kvlab.studies.faults.show import ARRAYS, TWIN, can_be_shown, show
-from kvlab.studies.faults.text import as_text
+from kvlab.studies.faults.text import Entry, Listing
 
-__all__ = ["ARRAYS", "CATALOGUE", "TWIN", "Arm", "Fault", "Shown", "as_text", "can_be_shown", "find", "show"]
+__all__ = ["ARRAYS", "CATALOGUE", "TWIN", "Arm", "Entry", "Fault", "Listing", "Shown", "can_be_shown", "find", "show"]

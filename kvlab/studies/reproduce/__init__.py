@@ -8,7 +8,7 @@ from kvlab.studies.reproduce import answers, cold_ladder, growth, merges, pool, 
 from kvlab.studies.reproduce.published import Published, published, unknown
 from kvlab.studies.reproduce.result import Made, Part, Reproduction
 
-__all__ = ["MAKERS", "Reproduction", "reproduce", "wanted"]
+__all__ = ["MAKERS", "Reproduction", "names_of", "reproduce"]
 
 MAKERS: dict[str, Callable[[Published], Made]] = {
     "A1": growth.fifteen,
@@ -28,16 +28,16 @@ MAKERS: dict[str, Callable[[Published], Made]] = {
 """What makes each experiment, by its name, in the order in which they are shown."""
 
 
-def wanted(name: str | None) -> tuple[str, ...]:
-    """Return the experiments that a name stands for: itself, all without one, and a letter (`A`) those that begin with it.
+def names_of(name: str | None) -> tuple[str, ...]:
+    """Return the experiments that a name means: the one of that name, all when there is none, those that begin with it for a letter (`A`).
 
     Raises:
         BadValue: there is none of that name.
     """
     if name is None:
         return tuple(MAKERS)
-    asked = name.lower().removeprefix("#")
-    found = tuple(one for one in MAKERS if one.lower() == asked) or tuple(one for one in MAKERS if asked.isalpha() and one[:-1].lower() == asked)
+    wanted = name.lower().removeprefix("#")
+    found = tuple(one for one in MAKERS if one.lower() == wanted) or tuple(one for one in MAKERS if wanted.isalpha() and one[:-1].lower() == wanted)
     if not found:
         raise unknown(name, (*MAKERS, "conformance"))
     return found

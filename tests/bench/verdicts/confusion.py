@@ -12,7 +12,7 @@ from typing import Any
 
 from kvlab.diagnose import Finding
 from kvlab.diagnose.budget_or_leak import compare
-from kvlab.studies.bench_runner import Say, require_rounds, unsaid
+from kvlab.studies.bench_runner import Say, quiet, require_rounds
 from kvlab.views import text_table
 from tests.bench.verdicts.block_series import blocks
 from tests.bench.verdicts.series import sample
@@ -122,7 +122,7 @@ class Confusion:
         return {"bench": "verdicts", "rows": rows, "makers": makers, "wrong": sum(maker.wrong for maker in self.makers()), "passed": self.passed}
 
 
-def measure(rounds: int = EACH, seed: int = 0, say: Say = unsaid) -> Confusion:
+def measure(rounds: int = EACH, seed: int = 0, say: Say = quiet) -> Confusion:
     """Judge `rounds` series of each maker without and with a leak.
 
     Raises:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kvlab.cli import main
-from kvlab.cli.policy_choice import chosen_policy, workload_choices
+from kvlab.cli.choices import chosen_policy, workload_choices
 from kvlab.policy import Policy
 from kvlab.studies.reproduce import reproduce
 from kvlab.studies.reproduce.published import published

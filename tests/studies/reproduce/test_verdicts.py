@@ -55,7 +55,7 @@ def test_a_row_that_differs_is_named_in_the_last_line() -> None:
 @pytest.mark.parametrize("name", ["C9", "a12", "../A1", ""])
 def test_an_unknown_name_lists_those_there_are(name: str) -> None:
     with pytest.raises(BadValue) as error:
-        reproduce.wanted(name)
+        reproduce.names_of(name)
     assert error.value.exit_code == 2
     assert repr(name) in error.value.what
     assert all(known in error.value.why for known in (*reproduce.MAKERS, "conformance"))
@@ -66,7 +66,7 @@ def test_an_unknown_name_lists_those_there_are(name: str) -> None:
     [("a", ("A1", "A2", "A3")), ("d4", ("D4",)), ("#18267", ("18267",)), ("b", ("B",)), ("C", ("C1",)), ("e", ("E1",)), (None, tuple(reproduce.MAKERS))],
 )
 def test_names(name: str | None, found: tuple[str, ...]) -> None:
-    assert reproduce.wanted(name) == found
+    assert reproduce.names_of(name) == found
 
 
 def test_the_command_prints_rows_and_leaves_with_1_when_one_differs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

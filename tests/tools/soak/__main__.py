@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tqdm.auto import tqdm
 
-from kvlab.cli.policy_choice import single_choices
+from kvlab.cli.choices import single_choices
 from kvlab.errors import BadValue, KvlabError
 from tests.tools import soak
 

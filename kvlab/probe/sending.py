@@ -1,4 +1,4 @@
-"""Asking: one request of a workload as a call of Ollama's API, and what came back. Its text stays in this process unless it is asked to be stored."""
+"""Sending: one request of a workload as a call of Ollama's API, and what came back. Its text stays in this process unless the recording stores text."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ from typing import Any, cast
 
 from kvlab.errors import NotAvailable
 from kvlab.events import Event, LifeSign, Observed, RequestBegan, RequestClosed
-from kvlab.probe.clock import Clock
-from kvlab.probe.connection import Connection
+from kvlab.probe.connection import Connection, Trouble
 from kvlab.probe.server import Server
-from kvlab.probe.telling import Teller
-from kvlab.probe.trouble import Trouble
+from kvlab.probe.writer import EventWriter
 from kvlab.workloads import Request
 
 STALL_S = 5.0
 """Seconds of a request that are in none of the server's own (load, prompt, reply) from which on it stalled; seconds without a piece of the answer, too."""
 
 WORTH_S = 1.0
-"""Such seconds below which they are not told: they are of the way there and back."""
+"""Such seconds below which they are not recorded: they are of the way there and back."""
 
 STOPS = {"stop": "stop_token", "length": "limit", "load": "no_reply", "unload": "no_reply"}
-"""Our words for the reasons for which a server ends a reply."""
+"""The stop reasons of a recording, by the server's `done_reason`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """How requests are sent besides what they say themselves.
+class SendOptions:
+    """How requests are sent, beyond what they hold themselves.
 
     Attributes:
         model: Which model.
@@ -52,23 +50,23 @@ class Answer:
     trouble: Trouble | None = None
 
 
-def call_of(request: Request, asked: Asked) -> tuple[str, dict[str, Any]]:
-    """Return the path and the body that ask for `request`.
+def call_of(request: Request, options: SendOptions) -> tuple[str, dict[str, Any]]:
+    """Return the path and the body of the call that sends `request`.
 
     Raises:
         NotAvailable: its prompt is token ids, which this API does not take.
     """
-    options: dict[str, Any] = {"num_predict": max(1, request.limit), "temperature": request.sampling.temperature}
+    settings: dict[str, Any] = {"num_predict": max(1, request.limit), "temperature": request.sampling.temperature}
     if request.sampling.temperature:
-        options |= {"top_p": request.sampling.top_p, "top_k": request.sampling.top_k, "min_p": request.sampling.min_p}
+        settings |= {"top_p": request.sampling.top_p, "top_k": request.sampling.top_k, "min_p": request.sampling.min_p}
     if request.sampling.seed is not None:
-        options["seed"] = request.sampling.seed
-    if asked.context:
-        options["num_ctx"] = asked.context
-    body: dict[str, Any] = {"model": asked.model, "stream": True, "options": options}
-    if asked.keep_alive:
+        settings["seed"] = request.sampling.seed
+    if options.context:
+        settings["num_ctx"] = options.context
+    body: dict[str, Any] = {"model": options.model, "stream": True, "options": settings}
+    if options.keep_alive:
         # a bare number means seconds; as text the server would look for its unit
-        body["keep_alive"] = int(asked.keep_alive) if re.fullmatch(r"-?[0-9]+", asked.keep_alive) else asked.keep_alive
+        body["keep_alive"] = int(options.keep_alive) if re.fullmatch(r"-?[0-9]+", options.keep_alive) else options.keep_alive
     if request.messages:
         return "/api/chat", body | {"messages": [{"role": role, "content": content} for role, content in request.messages]}
     if request.prompt:
@@ -81,36 +79,35 @@ def call_of(request: Request, asked: Asked) -> tuple[str, dict[str, Any]]:
     )
 
 
-class Asking:
-    """Sends requests and tells what came of them."""
+class Sender:
+    """Sends requests and records what came of them; `left_s` returns the seconds that the run has left."""
 
-    def __init__(self, server: Server, teller: Teller, clock: Clock, left_s: Callable[[], float]) -> None:
+    def __init__(self, server: Server, writer: EventWriter, left_s: Callable[[], float]) -> None:
         self._server = server
-        self._teller = teller
-        self._clock = clock
+        self._writer = writer
         self._left_s = left_s
 
-    def ask(self, number: int, request: Request, asked: Asked, connection: Connection) -> Answer:
+    def send(self, number: int, request: Request, options: SendOptions, connection: Connection) -> Answer:
         """Send request `number` and wait for its end. Whatever the server does, its row has an end."""
-        path, body = call_of(request, asked)
-        self._teller.tell(RequestBegan(label=request.label, limit=request.limit, text=request.text), request=number)
-        told = [Observed(gauge="concurrency", number=asked.concurrency)]
-        if asked.context:
-            told.append(Observed(gauge="asked_context", number=asked.context, unit="tokens"))
-        self._teller.tell(*told, request=number)
-        reply = _Reply(self._clock.now())
+        path, body = call_of(request, options)
+        self._writer.write(RequestBegan(label=request.label, limit=request.limit, text=request.text), request=number)
+        self._writer.write(Observed(gauge="concurrency", number=options.concurrency), request=number)
+        if options.context:
+            self._writer.write(Observed(gauge="asked_context", number=options.context, unit="tokens"), request=number)
+        now = self._writer.clock.now
+        reply = _Reply(now())
         try:
-            for piece in self._server.ask(connection, path, body, self._left_s):
-                reply.take(piece, self._clock.now())
+            for piece in self._server.stream(connection, path, body, self._left_s):
+                reply.take(piece, now())
                 if reply.done:
                     break
             reply.require_done()
         except Trouble as trouble:
             return self._failed(number, request, reply, trouble)
         except BaseException:
-            self._teller.tell(reply.closed("cancelled"), request=number)
+            self._writer.write(reply.closed("cancelled"), request=number)
             raise
-        self._teller.tell(*reply.figures(), *_waits(reply, self._clock.now(), asked), reply.closed(reply.stop), request=number)
+        self._writer.write(*reply.figures(), *_waits(reply, now(), options), reply.closed(reply.stop), request=number)
         return Answer(reply.text, reply.load_s)
 
     def _failed(self, number: int, request: Request, reply: _Reply, trouble: Trouble) -> Answer:
@@ -119,19 +116,19 @@ class Asking:
         message = trouble.message.partition(":")[0] if quotes else trouble.message
         bound = self._left_s() <= 0
         sign = LifeSign(state=trouble.state, seconds=trouble.seconds, message="the time of this run is over" if bound else message)
-        self._teller.tell(sign, reply.closed("cancelled" if bound else "failed"), request=number)
+        self._writer.write(sign, reply.closed("cancelled" if bound else "failed"), request=number)
         return Answer(reply.text, reply.load_s, trouble)
 
 
-def _waits(reply: _Reply, now: float, asked: Asked) -> list[Event]:
-    """Return what is told of seconds that the server does not account for."""
+def _waits(reply: _Reply, now: float, options: SendOptions) -> list[Event]:
+    """Return the events on seconds that the server does not account for."""
     waited = reply.waited_s(now)
-    told: list[Event] = [Observed(gauge="waited_s", number=waited, unit="s")] if waited >= WORTH_S else []
+    events: list[Event] = [Observed(gauge="waited_s", number=waited, unit="s")] if waited >= WORTH_S else []
     # of requests that run at once one waits for another
-    if waited >= STALL_S and asked.concurrency == 1:
+    if waited >= STALL_S and options.concurrency == 1:
         words = f"{waited:.1f} s of the request are in none of the server's own seconds: it waited, or its answer came slowly"
-        told.append(LifeSign(state="stalled", seconds=waited, message=words))
-    return told
+        events.append(LifeSign(state="stalled", seconds=waited, message=words))
+    return events
 
 
 class _Reply:
@@ -170,8 +167,8 @@ class _Reply:
         if isinstance(error := piece.get("error"), str):
             raise Trouble("failed", f"in the answer: {error[:200]}")
         message = piece.get("message")
-        told = cast("dict[str, Any]", message) if isinstance(message, dict) else {"content": piece.get("response"), "thinking": piece.get("thinking")}
-        content, thinking = told.get("content"), told.get("thinking")
+        part = cast("dict[str, Any]", message) if isinstance(message, dict) else {"content": piece.get("response"), "thinking": piece.get("thinking")}
+        content, thinking = part.get("content"), part.get("thinking")
         if not isinstance(content, str):
             raise Trouble("wrong_answer", "a piece of the answer has no text")
         if self._first is None and (content or thinking):
@@ -183,12 +180,12 @@ class _Reply:
         self._last = piece
 
     def waited_s(self, now: float) -> float:
-        """Return the seconds of the request that the server does not account for; of one that tells none, the longest without a piece."""
-        told = sum(self._seconds(name) for name in ("load_duration", "prompt_eval_duration", "eval_duration"))
-        return max(0.0, now - self._begun - told) if told else self._silent
+        """Return the seconds of the request that the server does not account for; when it gives no seconds, the longest wait for a piece."""
+        known = sum(self._seconds(name) for name in ("load_duration", "prompt_eval_duration", "eval_duration"))
+        return max(0.0, now - self._begun - known) if known else self._silent
 
     def require_done(self) -> None:
-        """The answer has ended.
+        """Check that the answer has ended.
 
         Raises:
             Trouble: it did not say so itself.
@@ -197,13 +194,10 @@ class _Reply:
             raise Trouble("wrong_answer", "the answer ends before it says that it is done")
 
     def figures(self) -> list[Observed]:
-        """Return what the server told of this request."""
-        told: list[Observed] = []
-        for gauge, name in (("prompt_tokens", "prompt_eval_count"), ("cached_tokens", "prompt_eval_cached_count")):
-            if (count := self._count(name)) is not None:
-                told.append(Observed(gauge=gauge, number=count, unit="tokens"))
-        told.append(Observed(gauge="load_s", number=self.load_s, unit="s"))
-        return told
+        """Return what the server reported of this request."""
+        counts = (("prompt_tokens", self._count("prompt_eval_count")), ("cached_tokens", self._count("prompt_eval_cached_count")))
+        found = [Observed(gauge=gauge, number=count, unit="tokens") for gauge, count in counts if count is not None]
+        return [*found, Observed(gauge="load_s", number=self.load_s, unit="s")]
 
     def closed(self, stop: str) -> RequestClosed:
         """Return how it ended."""
