@@ -116,6 +116,6 @@ def test_a_real_run_counts_what_the_twin_does(kvlab_says: Kvlab) -> None:
 
 def test_what_the_report_ruled_out_is_in_the_table() -> None:
     (part,) = reproduce(["C1"]).parts
-    rows = {str(row[0]): row[1] for one in part.asides if "ruled out" in one.title for row in one.rows}
+    rows = {str(row[0]): row[1] for one in part.tables if "ruled out" in one.title for row in one.rows}
     assert {name.split(" (")[0] for name in rows} >= {"cache number type", "temperature"}
     assert set(rows.values()) == {"no such choice in this runner"}

@@ -12,8 +12,7 @@ from kvlab.lab.peak_transients import capacity_after, growth, prefill_transient,
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import LayerGroup, Shape
-from kvlab.studies.reproduce.peak_fit import fit
-from kvlab.studies.reproduce.peak_levels import levels
+from kvlab.studies.reproduce.peaks import fit, levels
 from kvlab.units import GIB
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.streams import Fresh

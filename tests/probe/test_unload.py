@@ -128,7 +128,7 @@ def test_a_server_that_holds_its_models_itself(probe: Probe, world: World) -> No
     recording = probe.run(AGAIN, progress=False)
     assert "unload_verified" in states(recording, 2)
     assert "holds its models itself" in message(recording, "unload_verified")
-    assert "cannot be told apart" in message(recording, "loaded_again")
+    assert "cannot be seen" in message(recording, "loaded_again")
 
 
 def test_another_machines_processes_prove_nothing(probe: Probe, world: World) -> None:
@@ -165,7 +165,7 @@ def test_e2_three_times(probe: Probe) -> None:
     found = sign_rows(recording)
     assert found.filter(state="unload_verified").height == 3
     assert found.filter(state="loaded_again").height == 3
-    assert message(recording, "restart_asked") == "of the user, within 300 s"
+    assert message(recording, "restart_asked") == "by the user, within 300 s"
     assert message(recording, "unload_verified") == "no longer listed, and process 4242 is gone"
     assert found.filter(state="unload_verified")["message"][2].startswith("restarted: the server was process 100 and is process ")
 

@@ -12,8 +12,7 @@ import pytest
 from kvlab.errors import BadValue
 from kvlab.lab.span_model import SpanModel
 from kvlab.policy import Policy
-from kvlab.studies.faults.catalogue import CATALOGUE
-from kvlab.studies.faults.fault import SWITCH
+from kvlab.studies.faults.catalogue import CATALOGUE, SWITCH
 from kvlab.workloads.request import MediaItem
 from tests.tools.soak import as_text, soak
 from tests.tools.soak.__main__ import main

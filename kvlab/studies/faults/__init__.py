@@ -1,8 +1,7 @@
 """The fault catalogue: every known defect, what makes it, what cures it, and both seen happening. `show("F-14")` runs one."""
 
 from kvlab.studies.faults.arms import Arm, Shown
-from kvlab.studies.faults.catalogue import CATALOGUE, find
-from kvlab.studies.faults.fault import Fault
+from kvlab.studies.faults.catalogue import CATALOGUE, Fault, find
 from kvlab.studies.faults.show import ARRAYS, TWIN, can_be_shown, show
 from kvlab.studies.faults.text import Entry, Listing
 

@@ -9,8 +9,7 @@ from kvlab.diagnose.finding import number_words
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import Shape
-from kvlab.studies.faults.fault import Fault
-from kvlab.studies.faults.picture import side_by_side
+from kvlab.studies.faults.catalogue import Fault
 
 Figures = dict[str, Any]
 """What one arm shows: names with their unit (`_bytes`, `_tokens`, `_request`) and plain values."""
@@ -92,7 +91,7 @@ class Shown:
         rows = [_row(name, fault.get(name), cured.get(name)) for name in names]
         widths = [max(len(row[place]) for row in [_HEAD, *rows]) for place in range(4)]
         lines = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [_HEAD, *rows]]
-        more = [f"  {name}: {_told(name, value)}" for name, value in self.more.items()]
+        more = [f"  {name}: {_words(name, value)}" for name, value in self.more.items()]
         return "\n".join([f"on {self.where}: {self.look}", *lines, *more])
 
     def __str__(self) -> str:
@@ -106,29 +105,48 @@ class Shown:
         del include, exclude
         named = [(arm.name, arm.recording) for arm in self.arms if arm.recording is not None and arm.recording.bytes.height]
         bundle: dict[str, Any] = {"text/plain": f"{self.fault.id}: {self.fault.name}\n{self.text()}"}
-        return bundle | ({"image/png": side_by_side(named)} if len(named) == len(self.arms) else {})
+        return bundle | ({"image/png": _side_by_side(named)} if len(named) == len(self.arms) else {})
 
 
-_MOST_TOLD = 8
+_WIDTH = 400
+"""Of each chart, in pixels."""
+
+_MOST_SHOWN = 8
 _HEAD = ("", "fault arm", "cured arm", "fault / cured")
 
 
 def _row(name: str, fault: Any, cured: Any) -> tuple[str, str, str, str]:
     mark = "* " if fault != cured else "  "
     ratio = f"{fault / cured:.3g}" if fault != cured and _is_number(fault) and _is_number(cured) and cured else ""
-    return mark + name, _told(name, fault), _told(name, cured), ratio
+    return mark + name, _words(name, fault), _words(name, cured), ratio
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _told(name: str, value: Any) -> str:
+def _words(name: str, value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_told(str(key), one)}" for key, one in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return ", ".join(f"{key} {_words(str(key), one)}" for key, one in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if not isinstance(value, list):
         return number_words(name, value)
-    each: list[str] = [_told(name, one) for one in value]  # pyright: ignore[reportUnknownVariableType]
-    if len(each) > _MOST_TOLD:
+    each: list[str] = [_words(name, one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    if len(each) > _MOST_SHOWN:
         each = [*each[:2], "…", *each[-2:], f"({len(each)})"]
     return ("; " if any(isinstance(one, dict) for one in value) else ", ").join(each) or "none"  # pyright: ignore[reportUnknownVariableType]
+
+
+def _side_by_side(named: list[tuple[str, Recording]]) -> bytes:
+    """Return a PNG of the recordings' bytes by owner, each under its name."""
+    import altair as alt
+
+    from kvlab.views import static
+    from kvlab.views.bytes_chart import bytes_chart, chart_table
+    from kvlab.views.tables import readings
+
+    charts: list[Any] = [bytes_chart(recording).properties(width=_WIDTH, title=f"{name} arm: bytes by owner") for name, recording in named]
+    units = {chart_table(readings(recording))[1] for _, recording in named}
+    # one axis for both, unless their units differ
+    both: Any = alt.hconcat(*charts, spacing=24)
+    both = both.resolve_scale(y="shared" if len(units) == 1 else "independent")
+    return static.png(both, scale=1)

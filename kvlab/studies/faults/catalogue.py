@@ -1,16 +1,88 @@
-"""The catalogue: every entry, by id, and the words by which a user finds one."""
+"""The catalogue of known defects, as plain data read from `data/faults.toml`, and how a user finds an entry."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from dataclasses import dataclass
+from typing import Any, cast
 
+from kvlab import shipped
 from kvlab.errors import BadValue
-from kvlab.studies.faults.fault import Fault
-from kvlab.studies.faults.table_content import CONTENT
-from kvlab.studies.faults.table_growth import GROWTH
-from kvlab.studies.faults.table_lifecycle import LIFE, MLX_LM
+from kvlab.policy import choice_words
 
-CATALOGUE: dict[str, Fault] = {fault.id: fault for fault in (*GROWTH, *CONTENT, *LIFE, *MLX_LM)}
+SWITCH, LIFECYCLE, DOCUMENTED = "switch", "lifecycle", "documented only"
+"""What kvlab can do about an entry: a policy's choice makes it and another cures it; it is of a server's lifetime, not of the cache; it is described."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One known defect.
+
+    Attributes:
+        id: Its id in the public study of the upstream runner; `M-…` for what is mlx-lm's own.
+        name: What happens, in a few words.
+        symptom: What a user sees.
+        layers: The layer kinds that show it; empty when layers do not matter.
+        versions: The releases that have it.
+        status: `switch`, `lifecycle` or `documented only`.
+        issue: Where it was reported or cured; "" when nowhere in public.
+        field: The policy's field that makes it; "" for none.
+        fault: That field's value that makes it.
+        cure: The value that cures it.
+        reason: Why it is not on a switch; "" when it is.
+        by_design: Upstream main does so too: the cure is another rule, not a repair.
+    """
+
+    id: str
+    name: str
+    symptom: str
+    layers: tuple[str, ...]
+    versions: str
+    status: str = SWITCH
+    issue: str = ""
+    field: str = ""
+    fault: Any = None
+    cure: Any = None
+    reason: str = ""
+    by_design: bool = False
+
+    @property
+    def choice(self) -> str | None:
+        """The choice that makes it, as `--set` takes it; None when there is none."""
+        return f"{self.field}={choice_words(self.fault)}" if self.field else None
+
+    @property
+    def cured_by(self) -> str | None:
+        """The choice that cures it, as `--set` takes it; None when there is none."""
+        return f"{self.field}={choice_words(self.cure)}" if self.field else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as JSON holds it."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "symptom": self.symptom,
+            "layers": list(self.layers),
+            "versions": self.versions,
+            "status": self.status,
+            "choice": self.choice,
+            "cured_by": self.cured_by,
+            "by_design": self.by_design,
+            "reason": self.reason or None,
+            "issue": self.issue or None,
+        }
+
+
+def _fault(row: dict[str, Any]) -> Fault:
+    return Fault(**{name: _plain_value(value) for name, value in row.items()})
+
+
+def _plain_value(value: Any) -> Any:
+    return tuple(cast("list[str]", value)) if isinstance(value, list) else value
+
+
+CATALOGUE = {row["id"]: _fault(row) for row in tomllib.loads(shipped.data("faults.toml").read_text(encoding="utf-8"))["fault"]}
 """Every entry by its id, as they are listed."""
 
 
@@ -20,11 +92,11 @@ def find(text: str) -> Fault:
     Raises:
         BadValue: no entry has it, or several have.
     """
-    asked = _plain(text)
+    wanted = _plain(text)
     for fault in CATALOGUE.values():
-        if asked in (_plain(fault.id), _plain(fault.name)):
+        if wanted in (_plain(fault.id), _plain(fault.name)):
             return fault
-    near = [fault for fault in CATALOGUE.values() if asked and asked in _plain(fault.name)]
+    near = [fault for fault in CATALOGUE.values() if wanted and wanted in _plain(fault.name)]
     if len(near) == 1:
         return near[0]
     raise BadValue(

@@ -43,11 +43,11 @@ def reuse(request: int) -> Read:
 def wrong(recording: Recording) -> dict[str, Any]:
     """Read the restored positions that hold what another request wrote, and the requests that got them."""
     rows = recording.events.filter(pl.col("kind") == "wrong_positions")
-    told = [
+    positions = [
         {"request": request, "layer": layer, "positions": [start, end], "belongs_to_request": owner}
         for request, layer, start, end, owner in rows.select("request", "layer", "start", "end", "belongs_to").iter_rows()
     ]
-    return {"wrong_positions": told, "requests_with_wrong_positions": rows["request"].n_unique()}
+    return {"wrong_positions": positions, "requests_with_wrong_positions": rows["request"].n_unique()}
 
 
 def off_edge(recording: Recording) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def counted(recording: Recording) -> dict[str, Any]:
 
 
 def over_budget(recording: Recording) -> dict[str, Any]:
-    """Read the most that snapshots and live buffers held together at a request's end, beside the budget."""
+    """Read the most that snapshots and live buffers held together at a request's end, and the budget."""
     rows = recording.requests
     held = (rows["snapshots"] + rows["live"]).to_list()
     return {"budget_bytes": rows["budget"][-1], "snapshots_and_live_bytes": max(held)}
@@ -126,12 +126,12 @@ def freed_all(recording: Recording) -> dict[str, Any]:
     request = warned.item(0, "request")
     before = events.filter((pl.col("kind") == "bytes_read") & (pl.col("request") == request - 1) & (pl.col("phase") == "close"))
     after = events.filter((pl.col("kind") == "bytes_read") & (pl.col("request") == request) & (pl.col("phase") == "begin"))
-    told: dict[str, Any] = {"times_all_layers_were_freed": warned.height}
+    found: dict[str, Any] = {"times_all_layers_were_freed": warned.height}
     for name in ("live", "snapshots"):
-        told[f"{name}_before_bytes"], told[f"{name}_after_bytes"] = before.item(0, name), after.item(0, name)
-    told["both_before_bytes"] = before.item(0, "live") + before.item(0, "snapshots")
-    told["both_after_bytes"] = after.item(0, "live") + after.item(0, "snapshots")
-    return told
+        found[f"{name}_before_bytes"], found[f"{name}_after_bytes"] = before.item(0, name), after.item(0, name)
+    found["both_before_bytes"] = before.item(0, "live") + before.item(0, "snapshots")
+    found["both_after_bytes"] = after.item(0, "live") + after.item(0, "snapshots")
+    return found
 
 
 def capture_ends(recording: Recording) -> dict[str, Any]:

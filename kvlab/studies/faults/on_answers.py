@@ -1,4 +1,4 @@
-"""Shows that need a cold run beside the warm one: an overwritten snapshot on real arrays, other chunk sizes, and the pool after a load."""
+"""Shows that compare a run with a cold one: an overwritten snapshot on real arrays, other chunk sizes, and the pool after a load."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right_cold
 from kvlab.policy import Policy
 from kvlab.studies.faults.arms import CURED, FAULT, Arm, Figures, Shown
-from kvlab.studies.faults.array_labs import attention
 from kvlab.studies.faults.catalogue import CATALOGUE
-from kvlab.studies.faults.trigger import asked
+from kvlab.studies.faults.models import attention_lab
+from kvlab.studies.faults.trigger import sent
 from kvlab.workloads import Request, Workload
 
 _PROMPT = tuple(7 * place % 251 for place in range(96))
@@ -18,9 +18,9 @@ _PROMPT = tuple(7 * place % 251 for place in range(96))
 def overwritten() -> Shown:
     """Show the overwritten lazy snapshot of F-14 on a random llama: which restored positions differ from a cold run, and whose they are."""
     entry = CATALOGUE["F-14"]
-    requests = (asked([1, 2, 3], [4]), asked([5, 6, 7], [8]), asked([1, 2, 3, 10]))
+    requests = (sent([1, 2, 3], [4]), sent([5, 6, 7], [8]), sent([1, 2, 3, 10]))
     base = Policy(capture_before_end=1, capture_grid=1000, prefill_chunk=3)
-    return _both(entry.id, requests, [base.replace(copy_before_overwrite=value) for value in (entry.fault, entry.cure)], "request 3 beside a cold run")
+    return _both(entry.id, requests, [base.replace(copy_before_overwrite=value) for value in (entry.fault, entry.cure)], "request 3, compared with a cold run")
 
 
 def other_chunks() -> Shown:
@@ -28,19 +28,19 @@ def other_chunks() -> Shown:
     requests = (Request(tokens=_PROMPT, max_new=4, ignore_stop=True), Request(tokens=(*_PROMPT[:70], 9, 9), max_new=4, ignore_stop=True))
     base = Policy(capture_before_end=1, capture_grid=1000)
     # resumed at 70, inside a chunk of 32 and at the end of one of 35: only then can a cold run be cut where the stored one was
-    return _both("F-29", requests, [base.replace(prefill_chunk=size) for size in (32, 35)], "request 2 resumes at 70, beside a cold run cut there")
+    return _both("F-29", requests, [base.replace(prefill_chunk=size) for size in (32, 35)], "request 2 resumes at 70, compared with a cold run cut there")
 
 
 def pool_after_load() -> Shown:
     """Show what the allocator's pool holds right after a load that turned its weights into another number type, and after the first request."""
-    from kvlab.studies.faults.arrays.load import transformed_at_load
+    from kvlab.studies.faults.arrays import transformed_at_load
 
     entry = CATALOGUE["F-08"]
     policies = [Policy().replace(clear_pool_after_load=value) for value in (entry.fault, entry.cure)]
     arms: list[Arm] = []
     for name, policy in zip((FAULT, CURED), policies, strict=True):
         lab = transformed_at_load()
-        recording = lab.run(Workload(entry.id, (asked(range(64), [1]),)), policy, progress=False)
+        recording = lab.run(Workload(entry.id, (sent(range(64), [1]),)), policy, progress=False)
         loaded = recording.events.filter(kind="loaded")
         figures: Figures = {
             "weights_bytes": loaded.item(0, "weights"),
@@ -55,7 +55,7 @@ def pool_after_load() -> Shown:
 def _both(fault: str, requests: tuple[Request, ...], policies: list[Policy], look: str) -> Shown:
     from kvlab.lab.answer_check import check_answers
 
-    lab = attention()
+    lab = attention_lab()
     arms: list[Arm] = []
     for name, policy in zip((FAULT, CURED), policies, strict=True):
         checked = check_answers(lab, Workload(fault, requests), policy)

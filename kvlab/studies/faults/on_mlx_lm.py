@@ -1,6 +1,6 @@
 """What is MLX's and mlx-lm's own, shown as installed: slices that keep their source, the graph of metadata, the prompt cache of whole entries.
 
-No choice of the engine is involved. The cured arm is the way that lets go, or kvlab's trie asked the same.
+No choice of the engine is involved. The cured arm is the way that frees the source, or kvlab's trie with the same prompts.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from kvlab.lab import Twin
 from kvlab.policy import Policy
 from kvlab.studies.faults.arms import CURED, FAULT, Arm, Figures, Shown
 from kvlab.studies.faults.catalogue import CATALOGUE
-from kvlab.studies.faults.trigger import asked
-from kvlab.studies.faults.unit_shapes import hybrid, kv
+from kvlab.studies.faults.models import hybrid_twin, kv_twin
+from kvlab.studies.faults.trigger import sent
 from kvlab.trie import Trie, to_keys
 from kvlab.workloads import Request, Workload
 
@@ -23,12 +23,12 @@ STEPS = 256
 ENTRY_TOKENS = 1000
 TAILS = (100, 200)
 
-OWN, TRIE = "mlx-lm's LRUPromptCache beside kvlab's trie", "the trie"
+OWN, TRIE = "mlx-lm's LRUPromptCache and kvlab's trie", "the trie"
 
 
 def slices() -> Shown:
     """Show which copies of 128 slots of 4,096 keep the whole buffer alive."""
-    from kvlab.studies.faults.arrays.slices import kept_by_copies
+    from kvlab.studies.faults.arrays import kept_by_copies
 
     found = kept_by_copies(CAPACITY, START, END)
     kept = {way: {"slice_bytes": found[way][0], "kept_alive_bytes": found[way][1]} for way in ("slice", "mx.array(slice)")}
@@ -38,7 +38,7 @@ def slices() -> Shown:
 
 def metadata() -> Shown:
     """Show the graph of a batch's metadata after 256 decode steps, as installed and evaluated at each step."""
-    from kvlab.studies.faults.arrays.batch_state import metadata_graph
+    from kvlab.studies.faults.arrays import metadata_graph
 
     arms: list[Figures] = []
     for evaluated in (False, True):
@@ -49,11 +49,11 @@ def metadata() -> Shown:
 
 def deep_copies() -> Shown:
     """Show what the first append after a hit costs."""
-    from kvlab.studies.faults.arrays.prompt_cache import bytes_of_the_first_append
+    from kvlab.studies.faults.prompt_cache import bytes_of_the_first_append
 
     entry, hit, append = bytes_of_the_first_append(ENTRY_TOKENS)
     prompt = tuple(range(ENTRY_TOKENS))
-    recording = Twin(kv().shape).run(Workload("M-1", (asked(prompt), asked([*prompt, 9999]))), Policy(), progress=False)
+    recording = Twin(kv_twin().shape).run(Workload("M-1", (sent(prompt), sent([*prompt, 9999]))), Policy(), progress=False)
     last = recording.events.filter(kind="bytes_read", request=2, source="spans")
     grown = last["live"][0] - recording.requests.item(0, "live")
     return _shown(
@@ -68,7 +68,7 @@ def deep_copies() -> Shown:
 
 def insertion_order() -> Shown:
     """Show which of two entries goes when a third one comes, the older having been used last."""
-    from kvlab.studies.faults.arrays.prompt_cache import evicted_although_just_used
+    from kvlab.studies.faults.prompt_cache import evicted_although_just_used
 
     first, second, third = [1, 2, 3], [4, 5, 6], [7, 8, 9]
     cached = _cached_by_the_trie([first, second, [*first, 9], third, [*first, 9, 9]], Policy(budget_bytes=7, capture_before_end=1))
@@ -77,13 +77,13 @@ def insertion_order() -> Shown:
         OWN,
         {"entry_just_used_was_evicted": evicted_although_just_used()},
         {"entry_just_used_was_evicted": cached == 0},
-        "two entries, the older asked for last, then a third one where two have room",
+        "two entries, the older used last, then a third one where two have room",
     )
 
 
 def quadratic_search() -> Shown:
     """Show how many tokens a search copies, for a tail and for one twice as long."""
-    from kvlab.studies.faults.arrays.prompt_cache import numbers_copied_by_a_search
+    from kvlab.studies.faults.prompt_cache import numbers_copied_by_a_search
 
     copied = [numbers_copied_by_a_search(tail) for tail in TAILS]
     return _shown(
@@ -91,18 +91,18 @@ def quadratic_search() -> Shown:
         OWN,
         {f"tokens_copied_for_a_tail_of_{tail}": number for tail, number in zip(TAILS, copied, strict=True)},
         {f"allocated_at_most_for_a_tail_of_{tail}_bytes": _allocated_by_a_match(tail) for tail in TAILS},
-        "one entry goes on for a tail after what is asked; the trie compares the edge with the prompt and copies no token of it",
+        "one entry has a tail that the prompt does not; the trie compares the edge with the prompt and copies no token of it",
         {"grows_by": copied[1] / copied[0]},
     )
 
 
 def one_token_prefix() -> Shown:
     """Show what is left to evaluate after a stored prefix of one token, on a layer that cannot be cut back."""
-    from kvlab.studies.faults.arrays.prompt_cache import left_to_evaluate
+    from kvlab.studies.faults.prompt_cache import left_to_evaluate
 
     prompt = [1, 2, 3]
     roomy = Policy(budget_bytes=10**6, capture_before_end=1)
-    left = [len(prompt) - _cached_by_the_trie([stored, prompt], roomy, hybrid) for stored in ([1, 9], [1, 2, 9])]
+    left = [len(prompt) - _cached_by_the_trie([stored, prompt], roomy, hybrid_twin) for stored in ([1, 9], [1, 2, 9])]
     return _shown(
         "M-4",
         OWN,
@@ -114,7 +114,7 @@ def one_token_prefix() -> Shown:
 
 def exact_hit() -> Shown:
     """Show what is left to evaluate of a prompt that is stored whole."""
-    from kvlab.studies.faults.arrays.prompt_cache import left_to_evaluate
+    from kvlab.studies.faults.prompt_cache import left_to_evaluate
 
     prompt = [1, 2, 3]
     cached = _cached_by_the_trie([[*prompt, 4], prompt], Policy(budget_bytes=10**6))
@@ -132,7 +132,7 @@ def _unheard(event: Event) -> None:
 
 
 def _allocated_by_a_match(tail: int) -> int:
-    """Return the most bytes that Python allocates while kvlab's trie is asked for a prompt that its only node leaves after two tokens."""
+    """Return the most bytes that Python allocates while kvlab's trie matches a prompt that leaves its only node after two tokens."""
     trie = Trie(_unheard)
     trie.append(trie.root, to_keys([1, 2, *range(10, 10 + tail)]))
     keys = to_keys([1, 2, 3])
@@ -144,9 +144,9 @@ def _allocated_by_a_match(tail: int) -> int:
     return peak
 
 
-def _cached_by_the_trie(prompts: list[list[int]], policy: Policy, open_twin: Callable[[], Twin] = kv) -> int:
-    requests: tuple[Request, ...] = tuple(asked(prompt) for prompt in prompts)
-    return int(open_twin().run(Workload("asked", requests), policy, progress=False).requests["cached"][-1])
+def _cached_by_the_trie(prompts: list[list[int]], policy: Policy, open_twin: Callable[[], Twin] = kv_twin) -> int:
+    requests: tuple[Request, ...] = tuple(sent(prompt) for prompt in prompts)
+    return int(open_twin().run(Workload("prompts", requests), policy, progress=False).requests["cached"][-1])
 
 
 def _shown(fault: str, where: str, bad: Figures, good: Figures, look: str, more: Figures | None = None) -> Shown:

@@ -1,13 +1,13 @@
-"""What `kvlab faults NAME` runs: every demonstration of an entry, on the twin and on real arrays."""
+"""What `kvlab faults NAME` runs: every demonstration of an entry, on the twin and on real arrays; `C` is experiment C1 in full."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from kvlab.errors import NotAvailable
-from kvlab.studies.faults import experiment_c, on_answers, on_arrays, on_mlx_lm, twin_content, twin_growth
-from kvlab.studies.faults.arms import Shown
-from kvlab.studies.faults.catalogue import find
+from kvlab.studies.faults import contamination, on_answers, on_arrays, on_mlx_lm, twin_content, twin_growth
+from kvlab.studies.faults.arms import CURED, FAULT, Arm, Shown
+from kvlab.studies.faults.catalogue import CATALOGUE, find
 from kvlab.studies.faults.trigger import Trigger
 
 TWIN: dict[str, Trigger] = {trigger.fault: trigger for trigger in (*twin_growth.TRIGGERS, *twin_content.TRIGGERS)}
@@ -15,6 +15,9 @@ TWIN: dict[str, Trigger] = {trigger.fault: trigger for trigger in (*twin_growth.
 
 ARRAYS: dict[str, Trigger] = {trigger.fault: trigger for trigger in on_arrays.TRIGGERS}
 """The triggers on real arrays, by id."""
+
+EXPERIMENT_C, MODEL_OF_C = "C", "smollm2"
+_VERSIONS = {FAULT: contamination.FAULT_VERSION, CURED: contamination.CURED_VERSION}
 
 _OWN: dict[str, Callable[[], Shown]] = {**on_answers.SHOWS, **on_mlx_lm.SHOWS}
 
@@ -30,8 +33,8 @@ def show(name: str, *, arrays: bool = True) -> tuple[Shown, ...]:
         BadValue: no entry has that name.
         NotAvailable: nothing here shows it; the reason says why.
     """
-    if name.strip().upper() == experiment_c.NAME:
-        return (experiment_c.on_twin(), experiment_c.on_model()) if arrays else (experiment_c.on_twin(),)
+    if name.strip().upper() == EXPERIMENT_C:
+        return (_c_on_twin(), _c_on_model()) if arrays else (_c_on_twin(),)
     fault = find(name)
     shows: list[Callable[[], Shown]] = [TWIN[fault.id].run] if fault.id in TWIN else []
     if arrays:
@@ -49,3 +52,23 @@ def show(name: str, *, arrays: bool = True) -> tuple[Shown, ...]:
 def can_be_shown(fault_id: str) -> bool:
     """Whether something here shows an entry."""
     return fault_id in TWIN or fault_id in ARRAYS or fault_id in _OWN
+
+
+def _c_on_twin() -> Shown:
+    """Run both arms of C1 on span counts: which requests restored positions that another one wrote."""
+    runs = {name: contamination.on_twin(version) for name, version in _VERSIONS.items()}
+    arms = [Arm(name, made.policy, contamination.counts(made), made) for name, made in runs.items()]
+    return _c("the twin", arms)
+
+
+def _c_on_model() -> Shown:
+    """Run both arms on a real model, which takes minutes: the same, and which answers hold another task's word or number."""
+    from kvlab.lab.lab import open_lab
+
+    lab = open_lab(MODEL_OF_C)
+    runs = {name: contamination.run(lab, version) for name, version in _VERSIONS.items()}
+    return _c(f"{MODEL_OF_C}'s arrays", [Arm(name, made.policy, made.figures(), made.recording) for name, made in runs.items()])
+
+
+def _c(where: str, arms: list[Arm]) -> Shown:
+    return Shown(CATALOGUE["F-14"], where, (arms[0], arms[1]), "16 tasks with a shared beginning, the same in 3 rounds: who gets whose answer", {})

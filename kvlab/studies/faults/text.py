@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvlab.studies.faults.arms import Shown
-from kvlab.studies.faults.catalogue import CATALOGUE
-from kvlab.studies.faults.fault import Fault
+from kvlab.studies.faults.catalogue import CATALOGUE, Fault
 
 _WIDEST = 62
 

@@ -74,9 +74,9 @@ class Trigger:
         )
 
 
-def asked(tokens: Sequence[int], reply: Sequence[int] = (), cancel: int | None = None) -> Request:
+def sent(tokens: Sequence[int], reply: Sequence[int] = (), cancel: int | None = None) -> Request:
     """Return a request with given tokens and a given reply, perhaps cancelled at a position of its prefill."""
-    return Request(tokens=tuple(tokens), generated=tuple(reply), cancel_after=cancel, label="asked")
+    return Request(tokens=tuple(tokens), generated=tuple(reply), cancel_after=cancel, label="sent")
 
 
 def fresh(place: int, count: int) -> range:

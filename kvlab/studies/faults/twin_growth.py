@@ -8,8 +8,8 @@ from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import Shape
 from kvlab.studies.faults import figures as read
-from kvlab.studies.faults.trigger import Figures, Trigger, asked
-from kvlab.studies.faults.unit_shapes import hybrid, kv, speculative
+from kvlab.studies.faults.models import hybrid_twin, kv_twin, speculative_twin
+from kvlab.studies.faults.trigger import Figures, Trigger, sent
 from kvlab.workloads import Request
 
 _ROOMY = 10**9
@@ -19,21 +19,21 @@ LONG = 40
 
 def _unrelated(count: int, tokens: int, reply: int) -> Iterator[Request]:
     for place in range(1, count + 1):
-        yield asked(range(1000 * place, 1000 * place + tokens), range(1000 * place + 500, 1000 * place + 500 + reply))
+        yield sent(range(1000 * place, 1000 * place + tokens), range(1000 * place + 500, 1000 * place + 500 + reply))
 
 
 def turns(count: int) -> Iterator[Request]:
     """Yield a chat: each turn is the one before with its reply of four tokens and six new ones."""
-    said: list[int] = []
+    so_far: list[int] = []
     for turn in range(count):
-        said += range(10 * turn, 10 * turn + 6)
+        so_far += range(10 * turn, 10 * turn + 6)
         reply = range(10 * turn + 6, 10 * turn + 10)
-        yield asked(said, reply)
-        said += reply
+        yield sent(so_far, reply)
+        so_far += reply
 
 
 def per_turn(fault: Recording, cured: Recording, shape: Shape) -> Figures:
-    """Return the growth of the fault arm over its last turns beside what a whole state takes."""
+    """Return the growth of the fault arm over its last turn, and what a whole state takes."""
     del cured
     values = fault.requests["counted"].to_list()
     return {"growth_of_the_last_turn_bytes": values[-1] - values[-2], "whole_state_bytes": shape.state_bytes}
@@ -42,15 +42,15 @@ def per_turn(fault: Recording, cured: Recording, shape: Shape) -> Figures:
 TRIGGERS: tuple[Trigger, ...] = (
     Trigger(
         "F-01",
-        hybrid,
-        (asked(range(1, 2 + 3 * CHUNK)), asked(range(101, 102 + 3 * CHUNK))),
+        hybrid_twin,
+        (sent(range(1, 2 + 3 * CHUNK)), sent(range(101, 102 + 3 * CHUNK))),
         lambda _: Policy(budget_bytes=_ROOMY, capture_grid=CHUNK, capture_before_end=0, prefill_chunk=CHUNK),
         read.pinned,
         "two prompts of three chunks, a capture at each chunk's end",
     ),
     Trigger(
         "F-03",
-        kv,
+        kv_twin,
         tuple(_unrelated(8, 40, 5)),
         lambda _: Policy(budget_bytes=200),
         read.together(read.counted, read.over_budget),
@@ -58,7 +58,7 @@ TRIGGERS: tuple[Trigger, ...] = (
     ),
     Trigger(
         "F-04",
-        kv,
+        kv_twin,
         tuple(_unrelated(2, 80, 0)),
         lambda _: Policy(budget_bytes=LONG, capture_grid=CHUNK, capture_before_end=0, prefill_chunk=CHUNK),
         read.highest_counted,
@@ -66,7 +66,7 @@ TRIGGERS: tuple[Trigger, ...] = (
     ),
     Trigger(
         "F-05",
-        kv,
+        kv_twin,
         tuple(_unrelated(6, 20, 5)),
         lambda _: Policy(budget_bytes=_ROOMY),
         read.counted,
@@ -74,7 +74,7 @@ TRIGGERS: tuple[Trigger, ...] = (
     ),
     Trigger(
         "F-06",
-        hybrid,
+        hybrid_twin,
         tuple(turns(14)),
         lambda _: Policy(budget_bytes=60),
         read.counted,
@@ -83,31 +83,31 @@ TRIGGERS: tuple[Trigger, ...] = (
     ),
     Trigger(
         "F-07",
-        kv,
-        (asked(range(1, 66)), asked(range(101, 166))),
+        kv_twin,
+        (sent(range(1, 66)), sent(range(101, 166))),
         lambda _: Policy(budget_bytes=0, capture_grid=CHUNK, capture_before_end=0, prefill_chunk=64),
         read.transients(2),
         "a long prompt with eight captures, then another one whose eviction merges the first one's path",
     ),
     Trigger(
         "F-09",
-        hybrid,
-        (asked([1, 2], [4]), asked([1, 2, 3, 7]), asked(range(13, 73)), asked([1, 2, 3, 16])),
+        hybrid_twin,
+        (sent([1, 2], [4]), sent([1, 2, 3, 7]), sent(range(13, 73)), sent([1, 2, 3, 16])),
         lambda _: Policy(budget_bytes=_ROOMY, capture_grid=1000, capture_before_end=1),
         read.freed_all,
         "the fourth request's restore fails and all layers are freed",
     ),
     Trigger(
         "F-10",
-        kv,
-        (asked(range(1, LONG + 1)), asked(range(101, 105))),
+        kv_twin,
+        (sent(range(1, LONG + 1)), sent(range(101, 105))),
         lambda _: Policy(budget_bytes=_ROOMY),
         read.live,
         "a prompt of 40 tokens, then an unrelated one of 4",
     ),
     Trigger(
         "F-39",
-        speculative,
+        speculative_twin,
         tuple(_unrelated(3, 6, 4)),
         lambda _: Policy(budget_bytes=_ROOMY, capture_grid=1000, capture_before_end=2),
         read.pinned,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kvlab.studies.reproduce import answers, cold_ladder, growth, merges, pool, rate, restores, series, states, turns
+from kvlab.studies.reproduce import cold_ladder, growth, layer_bytes, restored
 from kvlab.studies.reproduce.published import Published, published, unknown
 from kvlab.studies.reproduce.result import Made, Part, Reproduction
 
@@ -15,15 +15,15 @@ MAKERS: dict[str, Callable[[Published], Made]] = {
     "A2": growth.sixty,
     "A3": growth.agent,
     "B": cold_ladder.make,
-    "C1": answers.make,
-    "D4": turns.table,
-    "D7": merges.make,
-    "D9": pool.make,
-    "E1": series.make,
-    "17783": turns.gemma,
-    "17924": rate.make,
-    "18267": restores.make,
-    "states": states.make,
+    "C1": restored.another_answer,
+    "D4": growth.fifty_turns,
+    "D7": layer_bytes.merges,
+    "D9": layer_bytes.pool,
+    "E1": growth.by_context,
+    "17783": growth.one_question,
+    "17924": growth.short_prompts,
+    "18267": restored.follow_ups,
+    "states": layer_bytes.states,
 }
 """What makes each experiment, by its name, in the order in which they are shown."""
 

@@ -26,7 +26,7 @@ PREDICTED, FITTED, GIVEN, BY_CONSTRUCTION = PROOFS = ("predicted", "fitted", "gi
 """What a row proves, the most first."""
 
 TRIED = "Tried: "
-"""In the note of an unexplained figure: after it stands what was tried."""
+"""In the note of an unexplained figure: what was tried follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class Figure:
         low: The figure, or the lower end of a published range.
         high: The figure, or the upper end.
         unit: Its unit; "" for a count.
-        compared: Which of our figures stands beside it: `reported` (weights + live + paged out + pool, a shared state once: what `ollama ps` shows), `retained`
-            (what all owners keep alive, with what is pinned), `level` (the highest sum of all owners in a request) and others by their names.
+        compared: Which of our figures it is compared with: `reported` (weights + live + paged out + pool, a shared state once: what `ollama ps` shows),
+            `retained` (what all owners keep alive, with what is pinned), `level` (the highest sum of all owners in a request) and others by their names.
         expected: The verdict it has to get.
         proof: What the row proves, one of `PROOFS`.
         fit: The fit that ours depends on; None when no published figure of its report went in.
@@ -67,7 +67,7 @@ class Figure:
         tolerance: How far ours may be, in the unit; None where nothing but the printed figure will do.
         tolerance_percent: The same as a share, where it was given so.
         reason: Why that far.
-        note: What else has to be said; of an unexplained figure what was tried, after `TRIED`.
+        note: What else a reader has to know; of an unexplained figure what was tried, after `TRIED`.
     """
 
     id: str

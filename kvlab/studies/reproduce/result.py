@@ -1,4 +1,4 @@
-"""What `kvlab reproduce` hands back: rows, tables beside them, and the score; as text and as JSON."""
+"""What `kvlab reproduce` returns: rows, tables with them, and the score; as text and as JSON."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvlab.studies.reproduce.published import BY_CONSTRUCTION, FITTED, GIVEN, PREDICTED, VERDICTS, Published
-from kvlab.studies.reproduce.row import Row, judge
-from kvlab.studies.reproduce.score import AGAIN, Score
+from kvlab.studies.reproduce.score import AGAIN, Row, Score, judge
 from kvlab.views import text_table
 
 WIDTH = 150
 COLUMNS = ("figure", "published", "ours", "of ours", "difference", "verdict", "proof")
 WORDS = ("meaning", "why")
-"""Columns of tables beside the rows that hold sentences."""
+"""Columns of tables that hold sentences."""
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
-    """A table beside the rows: constants and residuals, remedies. Its cells are text or plain numbers."""
+class Table:
+    """A table that goes with the rows: constants and residuals, remedies. Its cells are text or plain numbers."""
 
     title: str
     columns: tuple[str, ...]
@@ -33,10 +32,10 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One experiment made again: our figures by id, each in its figure's unit, and tables beside them."""
+    """One experiment made again: our figures by id, each in its figure's unit, and tables that go with them."""
 
     figures: Mapping[str, float | None]
-    asides: tuple[Aside, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +44,18 @@ class Part:
 
     published: Published
     rows: tuple[Row, ...]
-    asides: tuple[Aside, ...] = field(default=())
+    tables: tuple[Table, ...] = field(default=())
 
     @classmethod
     def of(cls, published: Published, made: Made) -> Part:
-        """Hold what was made against what was published."""
+        """Compare what was made with what was published."""
         rows = tuple(judge(published, figure, made.figures.get(figure.id)) for figure in published.figures)
-        return cls(published, rows, made.asides)
+        return cls(published, rows, made.tables)
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """All experiments that were asked for."""
+    """All experiments that were made."""
 
     parts: tuple[Part, ...]
 
@@ -81,13 +80,13 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return rows, tables, the score and the count of all verdicts as JSON holds them."""
-        asides = [
+        tables = [
             {"experiment": part.published.name, "title": one.title, "rows": [dict(zip(one.columns, row, strict=True)) for row in one.rows]}
             for part in self.parts
-            for one in part.asides
+            for one in part.tables
         ]
         rows = [row.to_dict() for row in self.rows]
-        return {"rows": rows, "tables": asides, "score": self.score.to_dict(), "verdicts": self.counts(), "agrees": self.agrees}
+        return {"rows": rows, "tables": tables, "score": self.score.to_dict(), "verdicts": self.counts(), "agrees": self.agrees}
 
     def __str__(self) -> str:
         return "\n\n".join([*(_part_text(part) for part in self.parts), self.score.text(WIDTH), self._last_line()])
@@ -100,18 +99,18 @@ class Reproduction:
 def _part_text(part: Part) -> str:
     published = part.published
     cells = [(row.figure.figure, row.figure.text, _ours(row), row.figure.compared, _difference(row), row.verdict, _proof(row)) for row in part.rows]
-    told = [
+    lines = [
         f"{published.name} ({published.source}): {published.about}",
         textwrap.indent(text_table.columns(COLUMNS, cells, left=(0, 3, 5, 6)), "  "),
     ]
-    told += _lines("tolerance", part.rows, [f"{row.figure.margin}: {row.figure.reason}" if row.figure.margin else "" for row in part.rows])
-    told += _lines("fitted", part.rows, [str(row.figure.fit) if row.figure.proof == FITTED else "" for row in part.rows])
-    told += _lines("held out", part.rows, [str(row.figure.fit) if row.figure.fit and row.figure.proof == PREDICTED else "" for row in part.rows])
+    lines += _lines("tolerance", part.rows, [f"{row.figure.margin}: {row.figure.reason}" if row.figure.margin else "" for row in part.rows])
+    lines += _lines("fitted", part.rows, [str(row.figure.fit) if row.figure.proof == FITTED else "" for row in part.rows])
+    lines += _lines("held out", part.rows, [str(row.figure.fit) if row.figure.fit and row.figure.proof == PREDICTED else "" for row in part.rows])
     for word in (GIVEN, BY_CONSTRUCTION):
-        told += _lines(word, part.rows, [row.figure.because if row.figure.proof == word else "" for row in part.rows])
-    told += _lines(AGAIN, part.rows, [f"ours is that of {row.figure.same_as}" if row.figure.same_as else "" for row in part.rows])
-    told += _lines("note", part.rows, [row.figure.note for row in part.rows])
-    return "\n".join([*told, *(textwrap.indent(str(one), "  ") for one in part.asides)])
+        lines += _lines(word, part.rows, [row.figure.because if row.figure.proof == word else "" for row in part.rows])
+    lines += _lines(AGAIN, part.rows, [f"ours is that of {row.figure.same_as}" if row.figure.same_as else "" for row in part.rows])
+    lines += _lines("note", part.rows, [row.figure.note for row in part.rows])
+    return "\n".join([*lines, *(textwrap.indent(str(one), "  ") for one in part.tables)])
 
 
 def _lines(word: str, rows: Sequence[Row], texts: Sequence[str]) -> list[str]:

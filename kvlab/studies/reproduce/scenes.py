@@ -1,15 +1,24 @@
-"""The workloads that no named experiment is, as requests of token ids; lengths that a report does not give stand here by name.
+"""The models and workloads of the published experiments, and how they run on the twin; lengths that a report does not give are named here.
 
-A3 is here too: the named one is made of texts, this one of the tokens that the report counts, with tool results of several lengths.
+The models are the shipped shapes, weights included, which say what of them is a fact, what was fitted and what is a guess. A3 is here too: the named
+experiment is made of texts, this one of the tokens that the report counts, with tool results of several lengths.
 
 Invariant: the same call gives the same tokens.
 """
 
 from __future__ import annotations
 
-from kvlab.workloads import Follow, Request, Workload
+from typing import Any
+
+from kvlab.lab import Twin
+from kvlab.lab.shapes import read_shape
+from kvlab.policy import Policy
+from kvlab.recording import Recording
+from kvlab.recording.reported import reported_bytes
+from kvlab.shape import Shape
+from kvlab.workloads import Follow, Request, Workload, named
 from kvlab.workloads.cases import requests_of
-from kvlab.workloads.experiments import chat_rows, follow_ups
+from kvlab.workloads.experiments import HYBRID_27B, HYBRID_35B, SLIDING_31B, chat_rows, follow_ups
 from kvlab.workloads.streams import Fresh, NamedStreams
 
 TEMPLATE = 18
@@ -19,7 +28,7 @@ TOOLS = 18_573
 """Tokens of system prompt and tools that matched (of a prompt of 18,583)."""
 
 TOOL_RESULT = 800
-"""Tokens of a tool's result in the agent session; the report does not say."""
+"""Tokens of a tool's result in the agent session; the report does not give them."""
 
 SAME_QUESTION = (1, 12, 3, 4, 10, 2)
 """Tokens of #17783's chat: its beginning; its question ("how many days in a week?") with the template around it; what opens an answer; the empty thoughts
@@ -29,7 +38,39 @@ counted by hand.
 
 AGENT_CALLS = 9
 SHORT_PROMPT = 1_300
-"""Tokens of a short prompt of #17924, fitted to its rate: the report does not say."""
+"""Tokens of a short prompt of #17924, fitted to its rate: the report does not give them."""
+
+
+def hybrid27() -> Shape:
+    """qwen3.8:27b as shipped: gated delta, full attention, a draft layer; its weights are what the 50-turn table leaves for them."""
+    return read_shape(HYBRID_27B)
+
+
+def hybrid35() -> Shape:
+    """qwen3.6:35b as shipped; its weights are the resident bytes before the first request (#17924)."""
+    return read_shape(HYBRID_35B)
+
+
+def sliding31() -> Shape:
+    """gemma4:31b as shipped: sliding windows and full attention; its weights as the log of #17783 says."""
+    return read_shape(SLIDING_31B)
+
+
+def run(shape: Shape, workload: Workload, policy: Policy) -> Recording:
+    """Run `workload` on the twin of `shape` under `policy`, without a progress bar."""
+    return Twin(shape).run(workload, policy=policy, progress=False)
+
+
+def run_named(name: str, **choices: Any) -> Recording:
+    """Run a named experiment (`A1`, `B:0.30.7`) as `kvlab twin` does: on its own shape, under its own policy, with single `choices` on top."""
+    workload = named(name)
+    return run(read_shape(workload.shape_name), workload, Policy().amended(workload.policy).replace(**choices))
+
+
+def sizes(recording: Recording) -> list[int]:
+    """Return what a server would report after each request, in bytes, the first request first."""
+    reported = reported_bytes(recording)
+    return [reported[request] for request in sorted(reported)]
 
 
 def agent_then_single(singles: int = 15, tool_result: int = TOOL_RESULT) -> Workload:

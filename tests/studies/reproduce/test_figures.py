@@ -10,7 +10,7 @@ from kvlab import shipped
 from kvlab.studies.reproduce import MAKERS, Reproduction, reproduce
 from kvlab.studies.reproduce.cold_ladder import REMEDIES, WHY
 from kvlab.studies.reproduce.published import TRIED, VERDICTS
-from kvlab.studies.reproduce.row import Row
+from kvlab.studies.reproduce.score import Row
 from tests.house.tree import ROOT
 
 EXACT: dict[str, dict[str, str]] = {
@@ -164,7 +164,7 @@ def test_what_is_unexplained_says_so_and_what_was_tried(rows: dict[tuple[str, st
 
 def test_two_constants_of_the_first_five_peaks_predict_the_last_two(everything: Reproduction) -> None:
     part = next(part for part in everything.parts if part.published.name == "B")
-    residuals = next(one for one in part.asides if one.title == "residuals")
+    residuals = next(one for one in part.tables if one.title == "residuals")
     assert [row[-1] for row in residuals.rows] == ["fitted"] * 5 + ["predicted"] * 2
     by_length = {int(str(row[0]).replace(",", "")): float(str(row[2])) for row in residuals.rows}
     for tokens, peak in THREE_PERCENT.items():
@@ -173,7 +173,7 @@ def test_two_constants_of_the_first_five_peaks_predict_the_last_two(everything: 
 
 def test_the_remedies_are_compared_on_the_same_ladder(everything: Reproduction) -> None:
     part = next(part for part in everything.parts if part.published.name == "B")
-    table = {str(row[0]): row for one in part.asides if one.title.startswith("remedies") for row in one.rows}
+    table = {str(row[0]): row for one in part.tables if one.title.startswith("remedies") for row in one.rows}
     was, pruned, copied = (table[name] for name in ("as v0.30.8 was", "prune a complete miss", "captures copied (what was done)"))
     peak, more, pinned, nodes, evicted, why = 1, 2, 5, 6, 7, 8
     assert set(table) == set(REMEDIES) == set(WHY)

@@ -15,7 +15,7 @@ from kvlab.errors import BadValue, UnreadableInput
 from kvlab.studies import reproduce
 from kvlab.studies.reproduce.published import Figure, Published, published
 from kvlab.studies.reproduce.result import Made, Part
-from kvlab.studies.reproduce.row import judge
+from kvlab.studies.reproduce.score import judge
 
 
 def figure(**choices: Any) -> Figure:

@@ -6,7 +6,7 @@ Layer order matters to what a refused restore leaves behind, so a set of two kin
 from __future__ import annotations
 
 from kvlab.shape import LayerGroup, Shape
-from kvlab.studies.faults.unit_shapes import DRAFT, KV, RECURRENT
+from kvlab.studies.faults.models import DRAFT, KV, RECURRENT
 
 ROTATING = LayerGroup("rotating", (0,), bytes_per_token=1, state_bytes=6, window=6, growth_step=4)
 

@@ -1,19 +1,56 @@
-"""Labs on which the triggers run on real arrays: nets with random weights or trained here, each small enough for a CPU."""
+"""The models of the triggers: shapes at unit prices for the twin, and nets small enough for a CPU.
+
+Unit prices: 1 byte a KV token, 10 bytes a recurrent state, 2 bytes a row of its convolution's input.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from typing import TYPE_CHECKING
 
+from kvlab.lab import Twin
+from kvlab.shape import LayerGroup, Shape
+
 if TYPE_CHECKING:
     from kvlab.lab.lab import Lab
+
+KV = LayerGroup("kv", (1,), bytes_per_token=1, growth_step=4)
+RECURRENT = LayerGroup("recurrent", (0,), state_bytes=10, conv_bytes_per_token=2)
+DRAFT = LayerGroup("draft_kv", (2,), bytes_per_token=1, growth_step=4)
+
+
+def kv_twin() -> Twin:
+    """Return a twin with full attention only."""
+    return Twin(Shape("kv", (KV,)))
+
+
+def hybrid_twin() -> Twin:
+    """Return a twin with a recurrent layer before one of full attention."""
+    return Twin(Shape("recurrent+kv", (RECURRENT, KV)))
+
+
+def draft_twin() -> Twin:
+    """Return the same with a draft layer that looks one token ahead."""
+    return Twin(Shape("recurrent+kv+draft_kv", (RECURRENT, KV, DRAFT), look_ahead=1))
+
+
+ROUND_STATES = 3
+"""States of a speculative round of four tokens: the one that is drafted from, and three drafts."""
+
+
+def speculative_twin() -> Twin:
+    """Return a hybrid with a draft layer whose rounds leave `ROUND_STATES` states in one allocation."""
+    rounds = dataclasses.replace(RECURRENT, round_states=ROUND_STATES)
+    return Twin(Shape("recurrent+kv+draft_kv", (rounds, KV, DRAFT), look_ahead=1))
+
 
 CONV_WIDTH = 64
 CONV_TAIL = 2
 """Rows that the short convolution keeps: its kernel of 3 less one."""
 
 
-def attention() -> Lab:
+def attention_lab() -> Lab:
     """Return a llama of two layers with random weights: full attention only."""
     from kvlab.lab.lab import Lab
     from kvlab.models.tiny import random_llama
@@ -23,14 +60,14 @@ def attention() -> Lab:
 
 
 @cache
-def hybrid() -> Lab:
+def hybrid_lab() -> Lab:
     """Return tiny-hybrid, which comes with kvlab: Gated DeltaNet and full attention."""
     import kvlab
 
     return kvlab.open("tiny-hybrid")
 
 
-def convolution() -> Lab:
+def convolution_lab() -> Lab:
     """Return an lfm2 with random weights: two layers of short convolution, whose state mlx-lm hands out as a view, and two of full attention."""
     from kvlab.lab.lab import Lab
     from kvlab.models.mlx_model import MLXModel

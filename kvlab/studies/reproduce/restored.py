@@ -1,4 +1,4 @@
-"""C1 (#17599): another request's answer, counted on the twin as the calls that restore positions which another request wrote."""
+"""What requests restore: C1 (#17599), the calls that restore positions which another request wrote, and #18267, the follow-ups of a cold prompt."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.studies.faults import contamination
+from kvlab.studies.reproduce import scenes
 from kvlab.studies.reproduce.published import Published
-from kvlab.studies.reproduce.result import Aside, Made
-from kvlab.studies.reproduce.run import made, run
+from kvlab.studies.reproduce.result import Made, Table
+from kvlab.studies.reproduce.scenes import run, run_named
 from kvlab.workloads import named
 from kvlab.workloads.contamination import NOTES, contamination_requests
 from kvlab.workloads.experiments import HYBRID_27B
@@ -24,20 +25,20 @@ OTHER_LENGTHS = ((60, 14, 16), (60, 14, 64), (16, 14, 16), (14, 14, 16))
 RULED_OUT = (
     ("cache number type (q8_0, f16)", "no such choice in this runner", "upstream's MLX runner does not read it; a snapshot holds what the layer holds"),
     ("temperature", "no such choice in this runner", "which token is taken changes what a reply writes, not where"),
-    ("num_ctx", "no such choice in this runner", "upstream's MLX runner reports it and allocates by tokens: one run stands for the three"),
+    ("num_ctx", "no such choice in this runner", "upstream's MLX runner reports it and allocates by tokens: one run counts for the three"),
 )
 """What the report ruled out, what it is here, and why."""
 
 
-def make(published: Published) -> Made:
-    """Count the calls of each arm."""
+def another_answer(published: Published) -> Made:
+    """C1: count the calls of each arm."""
     del published
-    mixed, equal, gemma = (_wrong(one) for one in (made("C1"), made("C1:equal"), contamination.on_twin(shape=GEMMA)))
+    mixed, equal, gemma = (_wrong(one) for one in (run_named("C1"), run_named("C1:equal"), contamination.on_twin(shape=GEMMA)))
     figures: dict[str, float | None] = {f"wrong_{context}": sum(mixed) for context in CONTEXTS}
     figures |= {
         "wrong_65536_round_1": mixed[0],
-        "unloaded": sum(_wrong(made("C1:unloaded"))),
-        "fixed": sum(_wrong(made("C1:after"))),
+        "unloaded": sum(_wrong(run_named("C1:unloaded"))),
+        "fixed": sum(_wrong(run_named("C1:after"))),
         "equal_lengths": sum(equal),
         "gemma_12b": sum(gemma),
     }
@@ -46,9 +47,22 @@ def make(published: Published) -> Made:
     )
     shapes = (_shape("smollm2", mixed, equal), _shape(HYBRID_27B, hybrid, hybrid_equal), _shape(GEMMA, gemma, gemma_equal))
     title = "calls with wrong positions of 48 under v0.32.5 (of them in rounds 1, 2, 3)"
-    tried = Aside(f"{title}, by lengths", ("notes of tokens", "replies of tokens", "calls"), tuple(map(_tried, OTHER_LENGTHS)))
-    ruled_out = Aside("what the report ruled out", ("arm", "here", "why"), RULED_OUT)
-    return Made(figures, (Aside(f"{title}, by shape", ("shape", *NOTES), shapes), tried, ruled_out))
+    tried = Table(f"{title}, by lengths", ("notes of tokens", "replies of tokens", "calls"), tuple(map(_tried, OTHER_LENGTHS)))
+    ruled_out = Table("what the report ruled out", ("arm", "here", "why"), RULED_OUT)
+    return Made(figures, (Table(f"{title}, by shape", ("shape", *NOTES), shapes), tried, ruled_out))
+
+
+def follow_ups(published: Published) -> Made:
+    """#18267: after a cold prompt a follow-up is restored from the grid of captures; three lines of a log of v0.33.3.
+
+    Its whole length and what matches are the report's, `cached` and `left` are ours.
+    """
+    figures: dict[str, float | None] = {}
+    for total in dict.fromkeys(one.id.split("_")[0] for one in published.figures):
+        matched = round(published.value(f"{total}_matched"))
+        row = run(scenes.hybrid27(), scenes.follow_up(matched, int(total)), Policy.ollama("0.33.0")).requests.row(1, named=True)
+        figures |= {f"{total}_{name}": row[name] for name in ("matched", "cached", "left")}
+    return Made(figures)
 
 
 def _tried(lengths: tuple[int, int, int]) -> tuple[object, ...]:

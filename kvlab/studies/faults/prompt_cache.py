@@ -1,4 +1,4 @@
-"""mlx-lm's own prompt cache (`LRUPromptCache`) as installed, asked for the things in which it differs from a trie of snapshots.
+"""mlx-lm's own prompt cache (`LRUPromptCache`) as installed: the things in which it differs from a trie of snapshots.
 
 Every function makes its own caches and returns figures; nothing here is part of kvlab's engine.
 """
@@ -54,7 +54,7 @@ def bytes_of_the_first_append(tokens: int) -> tuple[int, int, int]:
 
 
 def evicted_although_just_used() -> bool:
-    """Whether, of two entries of which the older was asked for last, the next insert evicts the older."""
+    """Whether, of two entries of which the older was fetched last, the next insert evicts the older."""
     first, second = [1, 2, 3], [4, 5, 6]
     held = _holding(first, second, most=2)
     held.fetch_nearest_cache(_MODEL, [*first, 9])
@@ -63,7 +63,7 @@ def evicted_although_just_used() -> bool:
 
 
 def numbers_copied_by_a_search(tail: int) -> int:
-    """Return how many tokens one search copies to find the only entry, which goes on for `tail` tokens after what was asked."""
+    """Return how many tokens one search copies to find the only entry, which has `tail` more tokens than the prompt shares with it."""
     held = _holding([1, 2, *range(10, 10 + tail)])
     trie = held._trie  # noqa: SLF001 - mlx-lm's class has no public way to search without copying arrays
     seen: dict[int, list[int]] = {}
@@ -86,21 +86,21 @@ def numbers_copied_by_a_search(tail: int) -> int:
     return sum(map(len, seen.values()))
 
 
-def left_to_evaluate(stored: Sequence[int], asked: Sequence[int], *, state: bool = False) -> int:
-    """Return how many tokens of `asked` are left to evaluate when `stored` is the only entry; all of them when it is not found.
+def left_to_evaluate(stored: Sequence[int], prompt: Sequence[int], *, state: bool = False) -> int:
+    """Return how many tokens of `prompt` are left to evaluate when `stored` is the only entry; all of them when it is not found.
 
     Args:
         stored: The entry's tokens.
-        asked: The prompt.
+        prompt: The prompt.
         state: The entry is a recurrent layer's, which cannot be cut back.
     """
     from mlx_lm.models.cache import LRUPromptCache
 
     if not state:
-        return len(_holding(stored).fetch_nearest_cache(_MODEL, list(asked))[1])
+        return len(_holding(stored).fetch_nearest_cache(_MODEL, list(prompt))[1])
     held: Any = LRUPromptCache()
     held.insert_cache(_MODEL, list(stored), _state())
-    return len(held.fetch_nearest_cache(_MODEL, list(asked))[1])
+    return len(held.fetch_nearest_cache(_MODEL, list(prompt))[1])
 
 
 def _state() -> list[Any]:
