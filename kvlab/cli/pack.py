@@ -1,4 +1,4 @@
-"""`kvlab pack`: a recording as one file to send to somebody."""
+"""`kvlab pack`: a recording as one file to send."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Shown:
 
     def write(self, text: str) -> int:
         """Write and return how many characters were given."""
-        # a progress bar begins its line anew
+        # a progress bar rewrites its line
         start = text[: text.startswith("\r")]
         self._stream.write(start + visible(text[len(start) :], self._stream.encoding or "utf-8"))
         return len(text)
@@ -50,7 +50,7 @@ def shown() -> Generator[None]:
 
 
 def say(words: str) -> None:
-    """Print on standard error; one that nobody reads any more is no error."""
+    """Print on standard error; a closed one is no error."""
     with suppress(OSError):
         print(words, file=sys.stderr, flush=True)
 

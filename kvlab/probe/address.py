@@ -23,7 +23,7 @@ class Address:
         host: A name or a number.
         port: Its port.
         path: What comes before `/api`, without a slash at its end.
-        is_here: It is this machine, so its processes can be looked at.
+        is_here: It is this machine, so its processes can be read.
     """
 
     scheme: str
@@ -61,7 +61,7 @@ def parse_address(url: str = DEFAULT_URL, *, elsewhere: bool = False) -> Address
     if not here and not elsewhere:
         raise BadValue(
             what=f"{url!r} is another machine",
-            why="a probe talks to this machine only, unless you say otherwise; another machine's processes cannot be looked at either",
+            why="a probe talks to this machine only, unless you say otherwise; another machine's processes cannot be read either",
             hint="add --elsewhere (in Python: elsewhere=True) to send the workload's prompts there",
         )
     return Address(parts.scheme, host, port or _PORTS[parts.scheme], parts.path.rstrip("/"), here)

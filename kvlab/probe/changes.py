@@ -1,7 +1,7 @@
 """Changes: what one sample shows that the sample before did not, as signs of life.
 
 A runner that is gone while its model stays listed, and another one that comes, is one that was replaced. A model that is not listed while a
-process that held it lives on is not released: after `SETTLE_S` that is a sign of its own.
+process that held it is still there is not released: after `SETTLE_S` that is a sign of its own.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Changes:
             holds = runner in self._held or any(part in runner.name.lower() for part in RUNNERS)
             if holds and empty >= SETTLE_S and runner not in self.left_behind:
                 self.left_behind.add(runner)
-                yield LifeSign(state="left_behind", pid=runner.pid, seconds=empty, message="no model is listed, and the process that held one lives")
+                yield LifeSign(state="left_behind", pid=runner.pid, seconds=empty, message="no model is listed, and the process that held one is still there")
 
 
 def _unlisted_at_first(sample: Sample) -> Iterator[Event]:
@@ -109,7 +109,7 @@ def _unlisted_at_first(sample: Sample) -> Iterator[Event]:
         held = sample.held[runner.pid].footprint if runner.pid in sample.held else None
         if any(part in runner.name.lower() for part in RUNNERS) or (held or 0) >= MUCH:
             holds = "" if held is None else f" and holds {binary(held)}"
-            yield Warned(message=f"no model is listed in the first sample, and process {runner.pid}, which the server started, lives{holds}")
+            yield Warned(message=f"no model is listed in the first sample, and process {runner.pid}, which the server started, is there{holds}")
 
 
 def _only(sample: Sample) -> str:

@@ -101,7 +101,7 @@ class Connection:
                 if raw.strip():
                     yield _object(raw, "the answer")
             if self._ended is not None:
-                # ended from here, which looks as if the server had ended it
+                # ended from here: the answer just stops, as when the server ends it
                 raise self._ended
 
     def abort(self) -> None:

@@ -89,7 +89,7 @@ class Restarting:
         """Have it restarted within `left_s` seconds; return the sample before, None when it was not restarted."""
         before = self._monitor.sample([request])
         within = max(0.0, min(self._wait_s, left_s))
-        how = "by the command that was allowed" if self._restart else f"by the user, within {within:.0f} s" if within else "by nobody"
+        how = "by the command that was allowed" if self._restart else f"by the user, within {within:.0f} s" if within else "skipped"
         self._writer.sign("restart_asked", how, request, model=model)
         refused = self._restart() if self._restart else "" if within else "left out: no time is given for it"
         if refused:
@@ -128,7 +128,7 @@ class Restarting:
         server = now.family.server
         if old:
             if not self._monitor.knows_left_behind(old[0]):
-                words = "the server is another process, and the process that held the model lives on"
+                words = "the server is another process, and the process that held the model is still there"
                 self._writer.sign("left_behind", words, request, model=model, seconds=waited, pid=old[0].pid)
         elif server and before.family.server:
             runners = ", ".join(str(one.pid) for one in before.family.runners)

@@ -97,7 +97,7 @@ def sample_events(sample: Sample, before: Sample | None = None) -> Iterator[Even
             yield from _bytes("size_vram", model.size_vram, label=model.name)
         if not sample.models:
             yield Listed(count=0)
-    # the server before its runners: whoever takes the last figure of a gauge takes that of a runner
+    # the server before its runners: the last figure of a gauge is then that of a runner
     if sample.family.server:
         yield from _process(sample.family.server, SERVER, sample)
     for process in sample.family.runners:

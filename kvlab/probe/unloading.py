@@ -1,7 +1,7 @@
 """Unloading, and whether it happened. The server's answer only says that it accepted.
 
 Proof, in this order: the model is no longer listed; the process that held it is gone; the next request is answered by another process. A list that is empty
-while the old process lives is not released.
+while the old process is still there is not released.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Unloading:
         elif model in now.sizes:
             state, words = "not_settled", "it is still listed; a running request may hold it"
         elif old:
-            state, words, pid = "left_behind", "it is no longer listed, and the process that held it lives", old[0].pid
+            state, words, pid = "left_behind", "it is no longer listed, and the process that held it is still there", old[0].pid
             if self._monitor.knows_left_behind(old[0]):
                 return
         elif proved:

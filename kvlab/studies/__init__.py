@@ -1,1 +1,1 @@
-"""Studies: experiments that use everything below them and tell their story as text."""
+"""Studies: experiments that use everything below them and print what they find."""

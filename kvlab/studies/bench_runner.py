@@ -17,7 +17,7 @@ from kvlab.errors import BadValue
 from kvlab.recording import computer
 from kvlab.views import text_table
 from kvlab.workloads import Request, Workload
-from kvlab.workloads.questions import QUESTIONS
+from kvlab.workloads.prompts import QUESTIONS
 
 if TYPE_CHECKING:
     from kvlab.lab.lab import Lab

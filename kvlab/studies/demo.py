@@ -35,7 +35,7 @@ _OPENING = (
     "A chat server keeps what it computed for old prompts, in case a new one begins the same way: its prefix cache. Below, {requests} "
     "unrelated questions go to a real model, {model} with {weights} of weights, under today's upstream rules and a small budget of {budget}. "
     "Each question leaves a branch in the cache's trie: watch `counted`. A row a request; `matched` tokens were found in the trie, "
-    "`cached` of them restored, `left` computed anew."
+    "`cached` of them restored, `left` computed again."
 )
 
 _CLOSING = """\
@@ -74,8 +74,8 @@ def demo(folder: str | Path = ".", write: Callable[[str], None] = print, request
     write("Opening the embedded model (the first time it is fetched into the cache folder) ...")
     lab = kvlab.open(MODEL)
     budget = BUDGET_TOKENS * lab.shape.bytes_per_token
-    told = _OPENING.format(requests=requests, model=MODEL, weights=binary(lab.shape.weights_bytes), budget=binary(budget))
-    write("\n" + textwrap.fill(told, WIDTH) + "\n")
+    opening = _OPENING.format(requests=requests, model=MODEL, weights=binary(lab.shape.weights_bytes), budget=binary(budget))
+    write("\n" + textwrap.fill(opening, WIDTH) + "\n")
     workload, answers = unrelated(requests), Answers()
     rows = RowsAsTheyCome(unit_for(lab.shape.weights_bytes), write)
 
@@ -98,7 +98,7 @@ def demo(folder: str | Path = ".", write: Callable[[str], None] = print, request
 
 
 def _writable(folder: Path) -> Path:
-    """Return `folder`, made if it is not there; told before the model is opened."""
+    """Return `folder`, made if it is not there; checked before the model is opened."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -19,7 +19,7 @@ from kvlab.views import text_table
 COUNTS = ("request", "matched", "cached", "left", "nodes")
 BYTES = ("counted", "retained", "active")
 _COUNTS_WIDTH, _BYTES_WIDTH = 7, 13
-"""Characters of a column: the rows of a run that goes on stand under each other whatever comes."""
+"""Characters of a column: rows are printed while the run goes on, so their widths are fixed."""
 
 
 def table(recording: Recording, most: int | None = None) -> str:

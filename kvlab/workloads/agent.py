@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from kvlab.workloads.questions import QUESTIONS
+from kvlab.workloads.prompts import QUESTIONS
 from kvlab.workloads.request import Follow, Request
 
 TOOLS = 32

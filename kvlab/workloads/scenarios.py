@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kvlab.errors import BadValue
 from kvlab.workloads.bounds import require_count
-from kvlab.workloads.questions import BRANCHES, CHAT_TURNS, QUESTIONS, SHARED_BEGINNING
+from kvlab.workloads.prompts import BRANCHES, CHAT_TURNS, QUESTIONS, SHARED_BEGINNING, question
 from kvlab.workloads.request import Follow, MediaItem, Request
 from kvlab.workloads.streams import Fresh, NamedStreams
 from kvlab.workloads.workload import Workload
@@ -33,8 +33,7 @@ _FOLD = 2**31
 def unrelated(count: int = 15, max_new: int = NEW_TOKENS) -> Workload:
     """Return `count` short questions that have nothing to do with each other; only the chat template's beginning is shared."""
     requests = tuple(
-        Request(label=f"question {place + 1}", messages=(("user", _in_rounds(QUESTIONS, place)),), max_new=max_new)
-        for place in range(_counted("unrelated", count))
+        Request(label=f"question {place + 1}", messages=(("user", question(place)),), max_new=max_new) for place in range(_counted("unrelated", count))
     )
     return Workload(name=f"unrelated:{count}", requests=requests, question="budget_or_leak")
 
@@ -60,7 +59,7 @@ def chat(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
     requests = tuple(
         Request(
             label=f"turn {place + 1}",
-            messages=(("user", _in_rounds(CHAT_TURNS, place)),),
+            messages=(("user", question(place, CHAT_TURNS)),),
             max_new=max_new,
             chat="chat",
             follow=Follow() if place else None,
@@ -75,7 +74,7 @@ def branches(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
     requests = tuple(
         Request(
             label=f"branch {place + 1}",
-            messages=(("system", SHARED_BEGINNING), ("user", _in_rounds(BRANCHES, place))),
+            messages=(("system", SHARED_BEGINNING), ("user", question(place, BRANCHES))),
             max_new=max_new,
         )
         for place in range(_counted("branches", count))
@@ -118,12 +117,6 @@ def media_requests(scale: float = 1.0) -> tuple[Request, ...]:
         return Request(label=label, tokens=tokens, media=(item,), max_new=12 if question else 0, ignore_stop=True, think_s=2.0)
 
     return (sent(1, 1, 2), sent(2, 1, _QUESTION), sent(3, 1, _QUESTION), sent(4, 2, _QUESTION), sent(5, 3, 0), sent(6, 3, _QUESTION))
-
-
-def _in_rounds(texts: tuple[str, ...], place: int) -> str:
-    """Return text `place`; past the last one they come again, each beginning with its round so that none is repeated."""
-    turn, index = divmod(place, len(texts))
-    return f"(Round {turn + 1}.) {texts[index]}" if turn else texts[index]
 
 
 def _counted(name: str, count: int) -> int:

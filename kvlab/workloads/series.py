@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from kvlab.workloads.questions import CHAT_TURNS, QUESTIONS
+from kvlab.workloads.prompts import CHAT_TURNS, question
 from kvlab.workloads.request import Follow, Request
 
 CONTEXTS = (8192, 32768, 65536)
@@ -45,10 +45,10 @@ def by_requests() -> tuple[Request, ...]:
 def by_concurrency() -> tuple[Request, ...]:
     """Return four conversations one after another, then four at once: their turns come in order of arrival."""
     alone = [turn for user in range(USERS) for turn in _conversation(user, "1 at once")]
-    return (*alone, *serialised([_conversation(USERS + user, f"{USERS} at once") for user in range(USERS)]))
+    return (*alone, *_serialised([_conversation(USERS + user, f"{USERS} at once") for user in range(USERS)]))
 
 
-def serialised(users: Sequence[Sequence[Request]], service_s: float = SERVICE_S) -> tuple[Request, ...]:
+def _serialised(users: Sequence[Sequence[Request]], service_s: float = SERVICE_S) -> tuple[Request, ...]:
     """Return the requests of all users in the order in which one runner serves them.
 
     Each user sends the next request `think_s` after the last reply; the runner serves one request at a time, first come first served, and
@@ -68,9 +68,7 @@ def serialised(users: Sequence[Sequence[Request]], service_s: float = SERVICE_S)
 
 
 def _question(place: int, label: str) -> Request:
-    turn, index = divmod(place, len(QUESTIONS))
-    text = f"(Round {turn + 1}.) {QUESTIONS[index]}" if turn else QUESTIONS[index]
-    return Request(label=label, messages=(("user", text),), max_new=NEW_TOKENS, ignore_stop=True, think_s=1.0)
+    return Request(label=label, messages=(("user", question(place)),), max_new=NEW_TOKENS, ignore_stop=True, think_s=1.0)
 
 
 def _conversation(user: int, label: str) -> list[Request]:

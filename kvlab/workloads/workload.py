@@ -50,7 +50,7 @@ class Workload:
     def __str__(self) -> str:
         """The workload in words: its requests by label and size, the first ones when there are many; no prompt."""
         count = len(self.requests)
-        head = f"Workload {self.name}: {count:,} request{'' if count == 1 else 's'}{f', asks {self.question}' if self.question else ''}"
+        head = f"Workload {self.name}: {count:,} request{'' if count == 1 else 's'}{f', about {self.question}' if self.question else ''}"
         policy = [f"  policy: {', '.join(f'{name}={value}' for name, value in self.policy.items())}"] if self.policy else []
         rows = [f"  {place + 1:>3}  {self.requests[place].size_words}" for place in range(min(count, SHOWN))]
         return visible("\n".join([head, *policy, *rows, *([f"  … and {count - SHOWN:,} more"] if count > SHOWN else [])]))

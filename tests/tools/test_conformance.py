@@ -24,7 +24,7 @@ from tests.tools.conformance.configs import CONFIGS, VOCABULARY, config
 from tests.tools.conformance.row import row
 
 KINDS = ("llama", "baichuan_m1", "deepseek_v32", "lfm2", "qwen3_next", "recurrent_gemma", "rwkv7")
-"""A window beside full attention, composites of two kinds, two caches a layer, a convolution, a delta rule, a recurrence with a window, a state-space net."""
+"""A window with full attention, composites of two kinds, two caches a layer, a convolution, a delta rule, a recurrence with a window, a state-space net."""
 
 ENOUGH = 93
 """Architectures that have to conform."""
@@ -37,7 +37,7 @@ def _here(architecture: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("architecture", KINDS)
 def test_row_is_as_published(architecture: str) -> None:
-    now = matrix.ask(architecture)
+    now = matrix.checked_in_process(architecture)
     assert now["result"] == "ok"
     (compared,) = table.compared(table.of([now]), published())
     assert (compared.verdict, compared.differs) == ("same", ())
@@ -132,8 +132,8 @@ def test_a_process_that_ends_is_a_row(code: int, errors: str, result: str, monke
         return subprocess.CompletedProcess(command, code, "", errors)
 
     monkeypatch.setattr(subprocess, "run", ended)
-    assert matrix.ask("llama") == {"architecture": "llama", "result": result}
-    assert matrix.ask("bitnet")["why"]
+    assert matrix.checked_in_process("llama") == {"architecture": "llama", "result": result}
+    assert matrix.checked_in_process("bitnet")["why"]
 
 
 def test_a_process_that_does_not_answer_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_a_process_that_does_not_answer_is_a_row(monkeypatch: pytest.MonkeyPatch
         raise subprocess.TimeoutExpired(command, timeout)
 
     monkeypatch.setattr(subprocess, "run", slow)
-    assert matrix.ask("llama", timeout=4) == {"architecture": "llama", "result": "no answer within 4 s"}
+    assert matrix.checked_in_process("llama", timeout=4) == {"architecture": "llama", "result": "no answer within 4 s"}
 
 
 def test_rows_agree_when_their_checks_do() -> None:
@@ -167,7 +167,7 @@ def test_the_command_prints_published_beside_now_and_fails_on_a_row_that_differs
 ) -> None:
     rows = {entry["architecture"]: entry for entry in published().rows}
     answers = {"qwen3": rows["qwen3"], "plamo3": rows["plamo3"]}
-    monkeypatch.setattr(matrix, "ask", answers.__getitem__)
+    monkeypatch.setattr(matrix, "checked_in_process", answers.__getitem__)
     words = ["--only", "qwen3", "--only", "plamo3", "--out", str(tmp_path / "now.json")]
     assert main(words) == 0
     text = capsys.readouterr().out
@@ -177,12 +177,12 @@ def test_the_command_prints_published_beside_now_and_fails_on_a_row_that_differs
 
     answers["qwen3"] = rows["qwen3"] | {"branch": "failed", "result": "branch: the copy differs"}
     assert main([*words, "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert [(entry["architecture"], entry["verdict"], entry["differs"]) for entry in told["rows"]] == [
+    printed = json.loads(capsys.readouterr().out)
+    assert [(entry["architecture"], entry["verdict"], entry["differs"]) for entry in printed["rows"]] == [
         ("plamo3", "same", []),
         ("qwen3", "differs", ["branch", "result"]),
     ]
-    assert (told["conform"], told["agrees"]) == (0, False)
+    assert (printed["conform"], printed["agrees"]) == (0, False)
 
 
 def test_what_a_user_may_get_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ def test_it_is_read_whole_and_tells_the_run() -> None:
     imported = import_file(shipped.data(NAME))
     assert imported.requests == TURNS + 2
     assert imported.summary.of("not_understood") == {}
-    run, told = sample_recording().requests, imported.recording.requests
+    run, read = sample_recording().requests, imported.recording.requests
     for column in ("tokens", "matched", "cached", "left", "generated", "nodes"):
-        assert told[column].to_list() == run[column].to_list(), column
-    assert told["matched"][1] == SHARED
+        assert read[column].to_list() == run[column].to_list(), column
+    assert read["matched"][1] == SHARED
     assert imported.recording.manifest.policy == kvlab.Policy.ollama("0.33.0").to_dict()

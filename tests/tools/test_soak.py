@@ -16,18 +16,18 @@ from kvlab.studies.faults.catalogue import CATALOGUE, SWITCH
 from kvlab.workloads.request import MediaItem
 from tests.tools.soak import as_text, soak
 from tests.tools.soak.__main__ import main
-from tests.tools.soak.ask import Ask
+from tests.tools.soak.action import Action
 from tests.tools.soak.known import expected
 from tests.tools.soak.layer_sets import LAYER_SETS
-from tests.tools.soak.life import Plan, live
 from tests.tools.soak.recipes import RECIPES
 from tests.tools.soak.shrink import shrunk
 from tests.tools.soak.signs import SIGNS
-from tests.tools.soak.trial import planned
+from tests.tools.soak.soaking import planned
+from tests.tools.soak.trial import Plan, run_trial
 from tests.tools.soak_table import CURED, PLANTED, SETS, TABLE, VERSIONS
 
 CELLS = tuple(itertools.product(VERSIONS, SETS))
-MOST_LIVES = 80
+MOST_TRIALS = 80
 
 SOME = 4_000
 """Operations in every run; rare defects show after some 13,000, so that each shows is seen with `pytest -m full`."""
@@ -80,16 +80,16 @@ def test_every_entry_of_the_catalogue_has_a_sign_a_switch_or_a_reason() -> None:
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_single_choice_in_main_shows(fault: str) -> None:
     choices, layer_set = PLANTED[fault]
-    lives = (live(planned(1, turn, "main", layer_set, choices)) for turn in range(MOST_LIVES))
-    assert any(fault in life.shown for life in lives)
+    trials = (run_trial(planned(1, turn, "main", layer_set, choices)) for turn in range(MOST_TRIALS))
+    assert any(fault in trial.shown for trial in trials)
 
 
 @pytest.mark.parametrize("fault", CURED)
 def test_what_is_by_design_ends_with_the_other_choice(fault: str) -> None:
     plans = [planned(1, turn, "main", "kv", {}) for turn in range(20)]
-    assert any(fault in live(plan).shown for plan in plans)
-    otherwise = [Plan(plan.policy.replace(**CURED[fault]), plan.shape, plan.asks) for plan in plans]
-    assert not any(fault in live(plan).shown for plan in otherwise)
+    assert any(fault in run_trial(plan).shown for plan in plans)
+    otherwise = [Plan(plan.policy.replace(**CURED[fault]), plan.shape, plan.actions) for plan in plans]
+    assert not any(fault in run_trial(plan).shown for plan in otherwise)
 
 
 @pytest.mark.parametrize(
@@ -118,29 +118,29 @@ def test_a_planted_defect_fails_and_is_cut_down() -> None:
     assert not found.passed
     (failure,) = found.failures
     plan = failure.plan
-    assert 2 <= len(plan.asks) <= 4
-    assert failure.broken.request == len(plan.asks)
-    assert _breaks(plan, plan.asks)
-    for place in range(len(plan.asks)):
-        assert not _breaks(plan, plan.asks[:place] + plan.asks[place + 1 :])
+    assert 2 <= len(plan.actions) <= 4
+    assert failure.broken.request == len(plan.actions)
+    assert _breaks(plan, plan.actions)
+    for place in range(len(plan.actions)):
+        assert not _breaks(plan, plan.actions[:place] + plan.actions[place + 1 :])
     text = as_text(found)
     assert "FAILED main on kv, seed 3" in text
-    assert all(json.dumps(list(ask.tokens)) in text for ask in plan.asks)
+    assert all(json.dumps(list(action.tokens)) in text for action in plan.actions)
 
 
-def _breaks(plan: Plan, asks: Sequence[Ask]) -> bool:
-    return "F-14" in live(Plan(plan.policy, plan.shape, tuple(asks))).shown
+def _breaks(plan: Plan, actions: Sequence[Action]) -> bool:
+    return "F-14" in run_trial(Plan(plan.policy, plan.shape, tuple(actions))).shown
 
 
 def test_shrinking_keeps_what_is_needed_and_no_more() -> None:
     item = MediaItem(0, 1, 2**31)
-    asks = [Ask(tuple(range(1, 9)), (number, 2, 3), cancel_decode=1, media=(item,)) for number in range(40)]
+    actions = [Action(tuple(range(1, 9)), (number, 2, 3), cancel_decode=1, media=(item,)) for number in range(40)]
 
-    def fails(some: Sequence[Ask]) -> bool:
-        return [ask.reply[0] for ask in some if ask.reply and ask.reply[0] in (7, 31)] == [7, 31]
+    def fails(some: Sequence[Action]) -> bool:
+        return [action.reply[0] for action in some if action.reply and action.reply[0] in (7, 31)] == [7, 31]
 
-    assert shrunk(asks, fails) == [Ask((1,), (7,)), Ask((1,), (31,))]
-    assert shrunk(asks[:3], fails) == asks[:3]
+    assert shrunk(actions, fails) == [Action((1,), (7,)), Action((1,), (31,))]
+    assert shrunk(actions[:3], fails) == actions[:3]
 
 
 def test_an_exception_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,39 +150,39 @@ def test_an_exception_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
             raise IndexError("three")
 
     monkeypatch.setattr(SpanModel, "prefill", fail)
-    life = live(Plan(Policy(), LAYER_SETS["kv"][0], (Ask((1, 2, 3, 4)),)))
-    assert [(one.request, one.rule, one.message) for one in life.unexplained] == [(1, "crash", "IndexError: three")]
+    trial = run_trial(Plan(Policy(), LAYER_SETS["kv"][0], (Action((1, 2, 3, 4)),)))
+    assert [(one.request, one.rule, one.message) for one in trial.unexplained] == [(1, "crash", "IndexError: three")]
 
 
-def test_a_life_follows_from_its_plan() -> None:
+def test_a_trial_follows_from_its_plan() -> None:
     plan = planned(5, 3, "0.32.7", "hybrid+draft", {})
     assert plan == planned(5, 3, "0.32.7", "hybrid+draft", {})
     assert plan != planned(6, 3, "0.32.7", "hybrid+draft", {})
-    assert live(plan) == live(plan)
+    assert run_trial(plan) == run_trial(plan)
 
 
 def test_recipes_bring_nothing_out_of_main() -> None:
     for recipe, shapes in itertools.product(RECIPES, LAYER_SETS.values()):
         for shape in shapes:
             plan = planned(1, 1, "main", "kv", {})
-            life = live(Plan(Policy(**recipe.choices), shape, tuple(recipe.asks(random.Random(1))) + plan.asks))
-            assert life.unexplained == []
-            assert {sign for sign in life.shown if sign in PLANTED} == set()
+            trial = run_trial(Plan(Policy(**recipe.choices), shape, tuple(recipe.actions(random.Random(1))) + plan.actions))
+            assert trial.unexplained == []
+            assert {sign for sign in trial.shown if sign in PLANTED} == set()
 
 
 def test_a_node_that_was_paged_out_and_then_merged_with_a_bare_one_was_not_skipped() -> None:
-    """Found by a million operations: two lives in which page-out left nothing out."""
+    """Found by a million operations: two trials in which page-out left nothing out."""
     shape = LAYER_SETS["kv+rotating"][0]
     first = Policy.ollama("0.32.7").replace(budget_bytes=10, capture_grid=8, capture_before_end=3, prefill_chunk=9)
     long = (3, 1, 2, 2, 5, 5, 7, 3, 3, 2, 2, 6, 1, 2, 6, 1, 1, 6, 1, 5, 3, 6, 4, 2, 2, 5, 4, 5, 7, 1, 6)
-    asks = (Ask((3, 1, 2, 2)), Ask((3, 1, 2, 4, 5, 1, 2)), Ask(long, cancel_prefill=30), Ask(long[:10], leave_after=1), Ask((3,)))
+    actions = (Action((3, 1, 2, 2)), Action((3, 1, 2, 4, 5, 1, 2)), Action(long, cancel_prefill=30), Action(long[:10], leave_after=1), Action((3,)))
     second = Policy.ollama("0.30.8").replace(budget_bytes=12, capture_grid=8, capture_before_end=1, prefill_chunk=9)
     stem = (4, 7, 7, 5, 1, 1, 3, 4, 6)
-    others = (Ask(stem, (4,)), Ask((*stem, 4, 1)), Ask(stem, (2, 4)), Ask(stem, (4, 1, 2)), Ask((*stem, 4, 1), leave_after=1), Ask((4,)))
-    for plan in (Plan(first, shape, asks), Plan(second, shape, others)):
-        life = live(plan)
-        assert "F-13" not in life.shown
-        assert life.unexplained == []
+    others = (Action(stem, (4,)), Action((*stem, 4, 1)), Action(stem, (2, 4)), Action(stem, (4, 1, 2)), Action((*stem, 4, 1), leave_after=1), Action((4,)))
+    for plan in (Plan(first, shape, actions), Plan(second, shape, others)):
+        trial = run_trial(plan)
+        assert "F-13" not in trial.shown
+        assert trial.unexplained == []
 
 
 def test_wrong_use_is_said() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kvlab.errors import BadValue
 from kvlab.workloads import Workload, branches, chat, named, repeat, resolve, unrelated
-from kvlab.workloads.questions import QUESTIONS
+from kvlab.workloads.prompts import QUESTIONS
 from kvlab.workloads.streams import END, FIRST_FRESH, FIRST_REPLY, FIRST_RERENDERED, FIRST_STREAM, STREAM_TOKENS, Fresh, NamedStreams
 from kvlab.workloads.text_tokens import message_tokens, next_turn_tokens, request_tokens, word_tokens
 

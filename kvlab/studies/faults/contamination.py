@@ -61,7 +61,7 @@ class Answer:
 
     @property
     def right(self) -> bool:
-        """The features-and-nonce test: its own, and nobody else's."""
+        """The features-and-nonce test: its own, and no other task's."""
         return self.own and not self.others
 
 

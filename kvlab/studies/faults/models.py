@@ -31,7 +31,7 @@ def hybrid_twin() -> Twin:
 
 
 def draft_twin() -> Twin:
-    """Return the same with a draft layer that looks one token ahead."""
+    """Return the same with a draft layer with a look-ahead of one token."""
     return Twin(Shape("recurrent+kv+draft_kv", (RECURRENT, KV, DRAFT), look_ahead=1))
 
 
@@ -68,7 +68,7 @@ def hybrid_lab() -> Lab:
 
 
 def convolution_lab() -> Lab:
-    """Return an lfm2 with random weights: two layers of short convolution, whose state mlx-lm hands out as a view, and two of full attention."""
+    """Return an lfm2 with random weights: two layers of short convolution, whose state is a view in mlx-lm, and two of full attention."""
     from kvlab.lab.lab import Lab
     from kvlab.models.mlx_model import MLXModel
     from kvlab.models.random_net import build

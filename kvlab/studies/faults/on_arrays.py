@@ -49,7 +49,7 @@ TRIGGERS: tuple[Trigger, ...] = (
         (sent(_LONG[: 3 * CHUNK + 1]), sent(_OTHER[: 3 * CHUNK + 1])),
         lambda _: Policy(capture_grid=CHUNK, capture_before_end=0, prefill_chunk=CHUNK),
         read.pinned,
-        "two prompts of three chunks; the conv state as mlx-lm hands it out, and compacted",
+        "two prompts of three chunks; the conv state as a view, as in mlx-lm, and compacted",
         together=_conv_ratio,
     ),
     Trigger(

@@ -60,7 +60,7 @@ def agent(published: Published) -> Made:
         if tokens == scenes.TOOL_RESULT:
             # the first two of them still fill the branch point; later ones reach the budget
             steps = [later - earlier for earlier, later in pairwise(singles[2:8])]
-            # matched counts a token less than agrees, for the draft head looks one ahead
+            # matched counts a token less than agrees, for the draft head has a look-ahead of one
             agreed = last["matched"] + hybrid27().look_ahead
             figures = {"size_at_end": singles[-1] / GB, "growth_per_request": median(steps) / GB, "share_matched": 100 * agreed / last["tokens"]}
     texts = run_named("A3")

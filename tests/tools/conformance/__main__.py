@@ -1,4 +1,4 @@
-"""`python -m tests.tools.conformance [--only ARCHITECTURE] [--out FILE] [--json]`: ask every mlx-lm architecture (under 5 minutes).
+"""`python -m tests.tools.conformance [--only ARCHITECTURE] [--out FILE] [--json]`: check every mlx-lm architecture (under 5 minutes).
 
 The exit code is 1 when a row differs from the published table.
 """
@@ -19,7 +19,7 @@ from tests.tools.conformance import compared, matrix
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Ask and print; return the exit code.
+    """Check and print; return the exit code.
 
     Raises:
         BadValue: there is no architecture of that name, or another file is where the table is to go.

@@ -1,4 +1,4 @@
-"""What is asked of an architecture's caches; each check runs forwards over the same few tokens.
+"""The checks of an architecture's caches; each runs forwards over the same few tokens.
 
 Where the same tokens pass in the same pieces, equal means bit for bit; where the pieces differ, within `TOLERANCE`.
 A check returns what the table says of it, or raises `Differs`.

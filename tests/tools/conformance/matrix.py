@@ -1,4 +1,4 @@
-"""The conformance table, made anew: each architecture is asked in a process of its own, as one may end its interpreter."""
+"""The conformance table, made again: each architecture is checked in a process of its own, as one may end its interpreter."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def rows(only: Iterable[str] = (), each: Callable[[], object] = lambda: None) -> list[Row]:
-    """Ask every architecture, or those in `only`; return their rows in the order of `CONFIGS`. `each` is called when one has answered.
+    """Check every architecture, or those in `only`; return their rows in the order of `CONFIGS`. `each` is called when one has answered.
 
     Raises:
         BadValue: there is no architecture of that name.
@@ -37,15 +37,15 @@ def rows(only: Iterable[str] = (), each: Callable[[], object] = lambda: None) ->
     names = wanted(only)
     pool = ThreadPoolExecutor(WORKERS)
 
-    def asked(name: str) -> Row:
-        row = ask(name)
+    def checked(name: str) -> Row:
+        row = checked_in_process(name)
         each()
         return row
 
     try:
-        return list(pool.map(asked, names))
+        return list(pool.map(checked, names))
     finally:
-        # what has not begun is not begun any more, when something went wrong or somebody interrupts
+        # what has not begun is not begun any more, after an error or an interruption
         pool.shutdown(cancel_futures=True)
 
 
@@ -58,7 +58,7 @@ def wanted(only: Iterable[str]) -> list[str]:
     return conformance_table.wanted(only, CONFIGS)
 
 
-def ask(architecture: str, timeout: float = MOST_SECONDS) -> Row:
+def checked_in_process(architecture: str, timeout: float = MOST_SECONDS) -> Row:
     """Return one architecture's row: what it answered, or how its process ended."""
     question = {"architecture": architecture, "config": config(architecture), "needed": list(CONFIGS[architecture]), "vocabulary": VOCABULARY}
     command = [sys.executable, "-m", conformance.ROW]
@@ -81,6 +81,6 @@ def _row(architecture: str, result: str) -> Row:
 
 
 def _with_reason(row: Row) -> Row:
-    """Put what is known of why beside the result."""
+    """Add the reason, where it is known."""
     known = WHY.get(row["architecture"])
     return row | ({"why": known} if known else {})

@@ -1,7 +1,7 @@
 """A row in a process of its own: `python -m tests.tools.conformance.process < question > answer`.
 
 The question is JSON: `architecture`, `config` and `needed` as `random_net.build` takes them, and `vocabulary`. The answer is JSON: `architecture`, `result`
-(ok, or the first reason why not), `caches`, and what each check said. A process that dies answers nothing; who asked sees how it ended.
+(ok, or the first reason why not), `caches`, and what each check said. A process that dies answers nothing; its parent sees how it ended.
 """
 
 # pyright: standard

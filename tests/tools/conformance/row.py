@@ -1,4 +1,4 @@
-"""One row of the conformance table: an architecture's net, asked every check."""
+"""One row of the conformance table: an architecture's net and every check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAILED = "failed"
 
 
 def row(architecture: str, config: Mapping[str, Any], needed: Iterable[str], vocabulary: int) -> dict[str, Any]:
-    """Build the net, ask every check, and return the row; figures have one digit, so that a table does not change with the weather."""
+    """Build the net, run every check, and return the row; figures have one digit, so that a table does not change with the weather."""
     answer: dict[str, Any] = {"architecture": architecture, "result": "ok", "caches": None, **dict.fromkeys(CHECKS)}
     try:
         subject = Subject(random_net.build(architecture, config, needed), architecture, vocabulary)
@@ -44,7 +44,7 @@ def classes(caches: Sequence[Any]) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return an error as a row tells it: in one line."""
+    """Return an error as a row has it: in one line."""
     if isinstance(error, KvlabError):
         return error.what
     words = " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""Snapshot and restore of a net's caches through kvlab's own layer stores, and what else is asked of mlx-lm's cache objects."""
+"""Snapshot and restore of a net's caches through kvlab's own layer stores, and further checks of mlx-lm's cache objects."""
 
 # pyright: standard
 from __future__ import annotations

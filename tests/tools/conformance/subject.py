@@ -1,4 +1,4 @@
-"""A tiny net with the tokens it is asked about, and the runs that answers are compared with."""
+"""A tiny net with the tokens of its checks, and the runs that answers are compared with."""
 
 # pyright: standard
 from __future__ import annotations
@@ -72,10 +72,10 @@ class Subject:
 
     def straight(self, prefix: Sequence[int], rest: Sequence[int], step: int = CHUNK, rest_step: int = TOTAL) -> mx.array:
         """Return the logits of `rest` after `prefix`, each in its pieces and nothing in between. Runs once a question."""
-        asked = (tuple(prefix), tuple(rest), step, rest_step)
-        if asked not in self._runs:
-            self._runs[asked] = self.forward(self.after(prefix, step), rest, rest_step)
-        return self._runs[asked]
+        key = (tuple(prefix), tuple(rest), step, rest_step)
+        if key not in self._runs:
+            self._runs[key] = self.forward(self.after(prefix, step), rest, rest_step)
+        return self._runs[key]
 
 
 def duplicate(caches: list[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ LAYER_SETS: dict[str, tuple[Shape, ...]] = {
     "kv+recurrent": (Shape("recurrent+kv", (RECURRENT, KV)), Shape("kv+recurrent", (KV, RECURRENT))),
     "hybrid+draft": (Shape("recurrent+kv+draft_kv", (RECURRENT, KV, DRAFT), look_ahead=1),),
 }
-"""By name: the shapes that a life draws from."""
+"""By name: the shapes that a trial draws from."""
 
 
 def kinds(layer_set: str) -> frozenset[str]:

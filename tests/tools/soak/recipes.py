@@ -1,4 +1,4 @@
-"""Recipes: short requests with which a life may begin, so that what chance meets rarely is met in every soak. Random ones follow.
+"""Recipes: short requests with which a trial may begin, so that what chance meets rarely is met in every soak. Random ones follow.
 
 They are triggers of the fault catalogue in letters; each letter becomes a token, different ones different tokens. Every version gets them:
 what brings a defect out of one must not bring anything out of another.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvlab.workloads.request import MediaItem
-from tests.tools.soak.ask import Ask
+from tests.tools.soak.action import Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,24 +19,24 @@ class Recipe:
     """Requests as (prompt, reply) in letters, and the choices that they need.
 
     Attributes:
-        told: The requests. A run of `#` in a prompt is a media item.
+        requests: The requests. A run of `#` in a prompt is a media item.
         choices: Choices of the policy.
     """
 
-    told: tuple[tuple[str, str], ...]
+    requests: tuple[tuple[str, str], ...]
     choices: dict[str, Any]
 
-    def asks(self, rng: random.Random) -> list[Ask]:
+    def actions(self, rng: random.Random) -> list[Action]:
         """Return its requests with random tokens."""
-        letters = sorted({letter for prompt, reply in self.told for letter in prompt + reply})
+        letters = sorted({letter for prompt, reply in self.requests for letter in prompt + reply})
         token = dict(zip(letters, rng.sample(range(1, 100), len(letters)), strict=True))
-        return [Ask(tuple(token[one] for one in prompt), tuple(token[one] for one in reply), media=_items(prompt)) for prompt, reply in self.told]
+        return [Action(tuple(token[one] for one in prompt), tuple(token[one] for one in reply), media=_items(prompt)) for prompt, reply in self.requests]
 
 
 _ROOMY = {"budget_bytes": 10**9, "capture_grid": 1000}
 
 RECIPES: tuple[Recipe, ...] = (
-    # resumed partway, then attached to a node that stands (F-15), or grown in place and restored (F-16, F-09)
+    # resumed partway, then attached to a node that is there (F-15), or grown in place and restored (F-16, F-09)
     Recipe((("a", "b"), ("abbc", ""), ("d", ""), ("abbce", "")), _ROOMY | {"capture_before_end": 2}),
     Recipe((("a", "b"), ("abbc", ""), ("d", ""), ("abb", "")), _ROOMY | {"capture_before_end": 2}),
     # the same behind more tokens than a window holds
@@ -53,8 +53,8 @@ RECIPES: tuple[Recipe, ...] = (
 
 
 def recipe(turn: int, *, with_media: bool) -> Recipe:
-    """Return the recipes in turn, one with media only when asked."""
-    usable = [one for one in RECIPES if with_media or not any("#" in prompt for prompt, _ in one.told)]
+    """Return the recipes in turn, one with media only with `with_media`."""
+    usable = [one for one in RECIPES if with_media or not any("#" in prompt for prompt, _ in one.requests)]
     return usable[turn % len(usable)]
 
 

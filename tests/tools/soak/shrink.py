@@ -5,18 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
-from tests.tools.soak.ask import Ask
+from tests.tools.soak.action import Action
 
-Fails = Callable[[Sequence[Ask]], bool]
-"""Whether a sequence of asks still fails in the same way."""
+Fails = Callable[[Sequence[Action]], bool]
+"""Whether a sequence of actions still fails in the same way."""
 
 
-def shrunk(asks: Sequence[Ask], fails: Fails) -> list[Ask]:
-    """Return a shorter sequence that still fails: no single ask, and no half of a prompt's or a reply's end, can be left out of it.
+def shrunk(actions: Sequence[Action], fails: Fails) -> list[Action]:
+    """Return a shorter sequence that still fails: no single action, and no half of a prompt's or a reply's end, can be left out of it.
 
-    When `asks` do not fail they come back as they are.
+    When `actions` do not fail they come back as they are.
     """
-    found = list(asks)
+    found = list(actions)
     if not fails(found):
         return found
     while True:
@@ -26,45 +26,45 @@ def shrunk(asks: Sequence[Ask], fails: Fails) -> list[Ask]:
             return found
 
 
-def _fewer(asks: list[Ask], fails: Fails) -> list[Ask]:
-    size = len(asks) // 2
+def _fewer(actions: list[Action], fails: Fails) -> list[Action]:
+    size = len(actions) // 2
     while size:
         at = 0
-        while at < len(asks):
-            rest = asks[:at] + asks[at + size :]
+        while at < len(actions):
+            rest = actions[:at] + actions[at + size :]
             if rest and fails(rest):
-                asks = rest
+                actions = rest
             else:
                 at += size
         size //= 2
-    return asks
+    return actions
 
 
-def _shortened(asks: list[Ask], fails: Fails) -> list[Ask]:
-    for place in range(len(asks)):
+def _shortened(actions: list[Action], fails: Fails) -> list[Action]:
+    for place in range(len(actions)):
         changed = True
         while changed:
             changed = False
-            for simpler in _simpler(asks[place]):
-                tried = [*asks[:place], simpler, *asks[place + 1 :]]
+            for simpler in _simpler(actions[place]):
+                tried = [*actions[:place], simpler, *actions[place + 1 :]]
                 if fails(tried):
-                    asks, changed = tried, True
+                    actions, changed = tried, True
                     break
-    return asks
+    return actions
 
 
-def _simpler(ask: Ask) -> Iterator[Ask]:
-    if (ask.cancel_prefill, ask.cancel_decode, ask.leave_after) != (None, None, None):
-        yield dataclasses.replace(ask, cancel_prefill=None, cancel_decode=None, leave_after=None)
+def _simpler(action: Action) -> Iterator[Action]:
+    if (action.cancel_prefill, action.cancel_decode, action.leave_after) != (None, None, None):
+        yield dataclasses.replace(action, cancel_prefill=None, cancel_decode=None, leave_after=None)
     for name in ("reply", "tokens"):
-        whole = getattr(ask, name)
+        whole = getattr(action, name)
         cut = len(whole) // 2
         while cut:
             kept = whole[: len(whole) - cut]
             if kept or name == "reply":
-                yield dataclasses.replace(ask, **{name: kept}, media=tuple(item for item in ask.media if name == "reply" or item.end <= len(kept)))
+                yield dataclasses.replace(action, **{name: kept}, media=tuple(item for item in action.media if name == "reply" or item.end <= len(kept)))
             cut //= 2
-    if len(ask.reply) == 1:
-        yield dataclasses.replace(ask, reply=())
-    if ask.media:
-        yield dataclasses.replace(ask, media=())
+    if len(action.reply) == 1:
+        yield dataclasses.replace(action, reply=())
+    if action.media:
+        yield dataclasses.replace(action, media=())

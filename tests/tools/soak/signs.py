@@ -1,6 +1,6 @@
 """Signs: for each entry of the fault catalogue that spans can show, when it has shown in a request, and which choices make it.
 
-A sign is stated on what was seen (`Sight`), never on the policy. Ids are those of the public study of the upstream runner.
+A sign is stated on what was seen (`Observation`), never on the policy. Ids are those of the public study of the upstream runner.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from kvlab.shape import WHOLE_STATE
-from tests.tools.soak.sight import Sight
+from tests.tools.soak.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Sign:
         made_by: Choices that make it happen; empty for what every version does by design.
         hidden_by: Choices under which it cannot happen all the same.
         any_of: Layer kinds of which it needs one; empty when any will do.
-        none_of: Layer kinds beside which it cannot happen.
+        none_of: Layer kinds with which it cannot happen.
         since: The first version (of those soaked) that has what it happens to.
     """
 
     id: str
     name: str
-    shown: Callable[[Sight], bool]
+    shown: Callable[[Observation], bool]
     made_by: Mapping[str, Any] = field(default_factory=dict[str, Any])
     hidden_by: Mapping[str, Any] = field(default_factory=dict[str, Any])
     any_of: frozenset[str] = frozenset()
@@ -44,45 +44,45 @@ class Sign:
         return not self.made_by
 
 
-def _pinned(sight: Sight) -> bool:
-    return sight.pinned > 0
+def _pinned(observation: Observation) -> bool:
+    return observation.pinned > 0
 
 
-def _branch_stays(sight: Sight) -> bool:
-    return sight.nodes_left > 0
+def _branch_stays(observation: Observation) -> bool:
+    return observation.nodes_left > 0
 
 
-def _path_exempt(sight: Sight) -> bool:
-    return sight.over_budget_by_path > 0
+def _path_exempt(observation: Observation) -> bool:
+    return observation.over_budget_by_path > 0
 
 
-def _merge_inputs_stay(sight: Sight) -> bool:
-    return sight.transient > 0
+def _merge_inputs_stay(observation: Observation) -> bool:
+    return observation.transient > 0
 
 
-def _freeing_moves_bytes(sight: Sight) -> bool:
-    return sight.freed_all and sight.copied_when_freed > 0
+def _freeing_moves_bytes(observation: Observation) -> bool:
+    return observation.freed_all and observation.copied_when_freed > 0
 
 
-def _room_stays(sight: Sight) -> bool:
-    return sight.room_kept > 0
+def _room_stays(observation: Observation) -> bool:
+    return observation.room_kept > 0
 
 
-def _captures_lost(sight: Sight) -> bool:
-    return sight.cancelled and sight.captures_lost
+def _captures_lost(observation: Observation) -> bool:
+    return observation.cancelled and observation.captures_lost
 
 
-def _leaked(sight: Sight) -> bool:
-    return sight.broke("snapshots_conserved")
+def _leaked(observation: Observation) -> bool:
+    return observation.broke("snapshots_conserved")
 
 
-def _draft_behind(sight: Sight) -> bool:
-    return sight.draft_behind
+def _draft_behind(observation: Observation) -> bool:
+    return observation.draft_behind
 
 
-def _stale_pair(sight: Sight) -> bool:
+def _stale_pair(observation: Observation) -> bool:
     # single pairs hold a token that does not follow there, while the layers without pairs are right
-    return sight.drafts_sound and bool(sight.wrong) and all(one.layer == "draft_kv" and one.end - one.start == 1 for one in sight.wrong)
+    return observation.drafts_sound and bool(observation.wrong) and all(one.layer == "draft_kv" and one.end - one.start == 1 for one in observation.wrong)
 
 
 _EAGER = {"snapshots": "eager"}
@@ -106,7 +106,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign("F-13", "page-out skips a split-off head", attrgetter("head_left_bare"), {"page_out_layers": "all_or_none"}, any_of=WHOLE_STATE),
     Sign("F-14", "lazy snapshots are overwritten", attrgetter("overwritten"), {"copy_before_overwrite": "first_append"}, _EAGER),
-    Sign("F-15", "captures replace what a node has, or are not clipped to its edge", attrgetter("off_edge_standing"), {"attach": "replace"}, _EAGER),
+    Sign("F-15", "captures replace what a node has, or are not clipped to its edge", attrgetter("off_edge_existing"), {"attach": "replace"}, _EAGER),
     Sign("F-16", "a node grows in place under its snapshot", attrgetter("off_edge_grown"), {"growth": "in_place"}, _EAGER),
     Sign("F-17", "a generated tail is recorded without snapshots", attrgetter("tail_bare"), {"page_out": "at_switch"}),
     Sign("F-18", "a cancelled prefill loses its captures", _captures_lost, {"on_cancel": "discard"}),
@@ -125,4 +125,4 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
     "level": ("F-20",),
     "path": ("F-16", "F-20"),
 }
-"""By rule: the signs that explain why it is broken, once one of them has shown in the same life."""
+"""By rule: the signs that explain why it is broken, once one of them has shown in the same trial."""

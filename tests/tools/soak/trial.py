@@ -1,220 +1,112 @@
-"""Soak: lives of random requests over every layer set and version, until enough operations have run; then the verdict.
+"""Trial: one prefix cache from empty to its last request, every rule checked after every step, and what was seen of it.
 
-An operation is one request, whatever became of it: completed, or cut short in its prefill, its decode or between two events.
-The soak passes when no version shows a sign that it never may, breaks no rule that its signs do not explain, raises no exception,
-and shows every sign that it must.
+A trial follows from its plan alone, so any part of one can be run again.
 """
 
 from __future__ import annotations
 
-import itertools
-import random
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from kvlab.errors import BadValue
+from kvlab.cache.check import Checker
+from kvlab.events import ChunkRan, Log, TokenOut
+from kvlab.lab.span_model import SpanModel
 from kvlab.policy import Policy
-from tests.tools.soak.ask import Ask
-from tests.tools.soak.known import VERSIONS, must_show, never_may, takes_media
-from tests.tools.soak.layer_sets import LAYER_SETS
-from tests.tools.soak.life import Broken, Life, Plan, live
-from tests.tools.soak.recipes import recipe
-from tests.tools.soak.shrink import shrunk
-from tests.tools.soak.traffic import Traffic
+from kvlab.runner.runner import Runner
+from kvlab.shape import Shape
+from tests.tools.soak.action import Action
+from tests.tools.soak.monitor import Monitor
+from tests.tools.soak.observation import Observation
+from tests.tools.soak.signs import EXPLAINS, SIGNS
 
-OPERATIONS = 20_000
-"""Operations that show every sign on every layer set with room to spare."""
+CRASH = "crash"
+"""The rule that an exception breaks."""
 
-LENGTHS = (6, 10, 16, 24, 48)
-"""Random requests of a life."""
-
-NEVER_MAY = "never_may_show"
-"""The rule that a version breaks by a sign it never may show."""
-
-Cell = tuple[str, str]
-"""A version and a layer set."""
+AT_THE_END = "all_given_back"
+"""The rule that holds after the last request: once the cache is released, no snapshot is open and no byte has an owner but the weights."""
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """A life that broke what is known of its version, cut down as far as it still does.
+class Plan:
+    """What a trial runs: `actions` on the twin of `shape` under `policy`."""
 
-    Attributes:
-        version: The version.
-        layer_set: The layer set.
-        life: Which of this version's lives on this layer set, from 0.
-        plan: The shortest requests found that still break the same rule, with their policy and shape.
-        broken: What they break, by the last of them.
-    """
+    policy: Policy
+    shape: Shape
+    actions: tuple[Action, ...]
 
-    version: str
-    layer_set: str
-    life: int
-    plan: Plan
-    broken: Broken
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the failure as JSON holds it."""
-        return {
-            "version": self.version,
-            "layer_set": self.layer_set,
-            "life": self.life,
-            "layers": self.plan.shape.name,
-            "policy": {name: mine for name, (mine, _) in self.plan.policy.diff(Policy()).items()},
-            "requests": [ask.to_dict() for ask in self.plan.asks],
-            "violation": {"request": self.broken.request, "rule": self.broken.rule, "detail": self.broken.message},
-        }
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule that was broken in request number `request` (from 1), with what the checker said."""
+
+    request: int
+    rule: str
+    message: str
 
 
 @dataclass(slots=True)
-class Soak:
-    """What a soak found.
+class Trial:
+    """What came of a plan.
 
     Attributes:
-        seed: The seed of its random numbers.
-        operations: Requests run.
-        seconds: Wall time it took.
-        lives: How many lives each version and layer set had.
-        shown: In how many of these lives each sign showed.
-        failures: The first life of each version and layer set that broke what is known.
-        missing: Signs that had to show and did not, by version and layer set.
+        shown: Each sign that showed, with the first request it showed in.
+        unexplained: Rules broken that no sign seen in this trial by then explains, in order.
+        first: The first rule that was broken, explained or not.
+        requests: How many requests ran.
     """
 
-    seed: int
-    operations: int = 0
-    seconds: float = 0.0
-    lives: Counter[Cell] = field(default_factory=Counter[Cell])
-    shown: dict[Cell, Counter[str]] = field(default_factory=dict[Cell, Counter[str]])
-    failures: list[Failure] = field(default_factory=list[Failure])
-    missing: dict[Cell, tuple[str, ...]] = field(default_factory=dict[Cell, tuple[str, ...]])
-
-    @property
-    def failed(self) -> set[Cell]:
-        """The versions and layer sets of which a life broke what is known."""
-        return {(failure.version, failure.layer_set) for failure in self.failures}
-
-    def note(self, cell: Cell, life: Life) -> None:
-        """Count a life and the signs that showed in it."""
-        self.operations += life.requests
-        self.lives[cell] += 1
-        self.shown[cell].update(life.shown.keys())
-
-    @property
-    def passed(self) -> bool:
-        """Each version showed exactly what is known of it."""
-        return not self.failures and not self.missing
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the soak as JSON holds it."""
-        return {
-            "passed": self.passed,
-            "seed": self.seed,
-            "operations": self.operations,
-            "seconds": round(self.seconds, 3),
-            "cells": [
-                {
-                    "version": version,
-                    "layer_set": layer_set,
-                    "lives": self.lives[version, layer_set],
-                    "shown": dict(sorted(counts.items())),
-                    "missing": list(self.missing.get((version, layer_set), ())),
-                }
-                for (version, layer_set), counts in self.shown.items()
-            ],
-            "failures": [failure.to_dict() for failure in self.failures],
-        }
+    shown: dict[str, int] = field(default_factory=dict[str, int])
+    unexplained: list[Broken] = field(default_factory=list[Broken])
+    first: Broken | None = None
+    requests: int = 0
 
 
-def soak(
-    operations: int = OPERATIONS,
-    seed: int = 0,
-    *,
-    versions: Sequence[str] = VERSIONS,
-    layer_sets: Sequence[str] = tuple(LAYER_SETS),
-    choices: Mapping[str, Any] | None = None,
-    each: Callable[[int], object] | None = None,
-) -> Soak:
-    """Run lives until `operations` requests have run.
-
-    Args:
-        operations: How many requests to run at least; the last life is run to its end.
-        seed: The same seed gives the same requests.
-        versions: The versions to run, each on every layer set.
-        layer_sets: The layer sets to run.
-        choices: Choices planted on top of every version, to see the soak fail.
-        each: Called with the requests of every life that ended.
-
-    Raises:
-        BadValue: `operations` is below 1, or a choice is none of the policy's.
-    """
-    if operations < 1:
-        raise BadValue(what=f"{operations} operations show nothing", why="an operation is one request", hint=f"use {OPERATIONS}")
-    found, begun = Soak(seed), time.perf_counter()
-    cells = list(itertools.product(versions, layer_sets))
-    found.shown = {cell: Counter() for cell in cells}
-    for number in itertools.count():
-        if found.operations >= operations:
-            break
-        turn, place = divmod(number, len(cells))
-        cell = cells[place]
-        plan = planned(seed, turn, *cell, choices or {})
-        life = live(plan)
-        found.note(cell, life)
-        if cell not in found.failed and (broken := next(breaks(life, *cell), None)) is not None:
-            found.failures.append(_failure(cell, turn, plan, broken))
-        if each is not None:
-            each(life.requests)
-    for cell in cells:
-        if missing := must_show(*cell) - set(found.shown[cell]):
-            found.missing[cell] = tuple(sorted(missing))
-    found.seconds = time.perf_counter() - begun
-    return found
+def run_trial(plan: Plan) -> Trial:
+    """Run one trial to its end, or to the first exception."""
+    model = SpanModel(plan.shape)
+    runner = Runner(model, plan.policy, Log("spans"), Checker())
+    ledger = runner.cache.ledger
+    model.meter.retained = lambda: ledger.retained
+    monitor, trial = Monitor(runner.cache), Trial()
+    for number, action in enumerate(plan.actions, 1):
+        trial.requests = number
+        try:
+            _run(runner, action, monitor)
+        except Exception as error:  # noqa: BLE001 - whatever the engine raises is a finding of the soak
+            trial.unexplained.append(Broken(number, CRASH, f"{type(error).__name__}: {error}"))
+            return trial
+        _judge(trial, number, monitor.observation)
+    runner.cache.release()
+    left = (runner.cache.registry.open, runner.cache.counted, ledger.snapshots)
+    if any(left):
+        trial.unexplained.append(
+            Broken(trial.requests, AT_THE_END, f"after the release {left[0]} snapshots are open, {left[1]} bytes counted, {left[2]} retained")
+        )
+    return trial
 
 
-def planned(seed: int, turn: int, version: str, layer_set: str, choices: Mapping[str, Any]) -> Plan:
-    """Return the plan of a version's life number `turn` (from 0) on a layer set.
-
-    Budgets go down to one node's bytes; every second life begins with a recipe.
-    """
-    rng = random.Random(f"{seed}/{turn}/{version}/{layer_set}")
-    media, shape = takes_media(version), rng.choice(LAYER_SETS[layer_set])
-    knobs: dict[str, Any] = {
-        "budget_bytes": rng.choice((4, 10, 12, 16, 20, 30, 40, 60, 100, 10**9)),
-        "capture_grid": rng.choice((3, 6, 8, 1000)),
-        "capture_before_end": rng.choice((0, 1, 1, 2, 4)),
-        "prefill_chunk": rng.choice((3, 5, 9, 64)),
-    }
-    first: list[Ask] = []
-    if turn % 2:
-        begun = recipe(turn // 2, with_media=media)
-        knobs |= begun.choices
-        first = begun.asks(rng)
-        if shape.look_ahead and rng.random() < 0.5:
-            # with pairs as keys a capture lands one token earlier
-            knobs["capture_before_end"] = max(0, knobs["capture_before_end"] - 1)
-    traffic = Traffic(rng, with_media=media and rng.random() < 0.3)
-    asks = (*first, *traffic.take(rng.choice(LENGTHS)))
-    return Plan(Policy.ollama(version).replace(**knobs).replace(**choices), shape, asks)
+def _run(runner: Runner, action: Action, monitor: Monitor) -> None:
+    monitor.begin(action)
+    chunks = replied = 0
+    steps = runner.step(action.request)
+    for event in steps:
+        monitor.see(event)
+        if isinstance(event, ChunkRan):
+            chunks += 1
+            if chunks == action.leave_after:
+                steps.close()
+        elif isinstance(event, TokenOut):
+            replied += 1
+            if replied == action.cancel_decode:
+                runner.cancel()
+    for event in runner.log.drain():
+        monitor.see(event)
 
 
-def breaks(life: Life, version: str, layer_set: str) -> Iterator[Broken]:
-    """Yield what a life broke of what is known of its version, first things first."""
-    yield from life.unexplained
-    never = never_may(version, layer_set)
-    for sign, request in life.shown.items():
-        if sign in never:
-            rule = "" if life.first is None else f"; {life.first.rule} in request {life.first.request}: {life.first.message}"
-            yield Broken(request, NEVER_MAY, f"{sign} showed under {version}, where it never may{rule}")
-
-
-def _failure(cell: Cell, turn: int, plan: Plan, broken: Broken) -> Failure:
-    def again(asks: Sequence[Ask]) -> Broken | None:
-        life = live(Plan(plan.policy, plan.shape, tuple(asks)))
-        return next((one for one in breaks(life, *cell) if one.rule == broken.rule), None)
-
-    asks = shrunk(plan.asks[: broken.request], lambda asks: again(asks) is not None)
-    shortest = again(asks)
-    return Failure(*cell, turn, Plan(plan.policy, plan.shape, tuple(asks)), shortest or broken)
+def _judge(trial: Trial, number: int, observation: Observation) -> None:
+    for sign in SIGNS:
+        if sign.id not in trial.shown and sign.shown(observation):
+            trial.shown[sign.id] = number
+    for rule, message in observation.rules:
+        trial.first = trial.first or Broken(number, rule, message)
+        if not any(one in trial.shown for one in EXPLAINS.get(rule, ())):
+            trial.unexplained.append(Broken(number, rule, message))

@@ -68,14 +68,14 @@ def update(
     written = solved @ (v * strength)
     read = solved @ (k * strength * mx.exp(decay))
     inside = (q @ keys) * between
-    asked = q * mx.exp(decay)
+    queries = q * mx.exp(decay)
     last = decay[..., -1:, :]
     kept = (k * mx.exp(last - decay)).swapaxes(-1, -2)
     state = mx.zeros((batch, heads, k.shape[-1], size))
     outputs: list[mx.array] = []
     for chunk in range(chunks):
         fresh = written[chunk] - read[chunk] @ state
-        outputs.append(asked[chunk] @ state + inside[chunk] @ fresh)
+        outputs.append(queries[chunk] @ state + inside[chunk] @ fresh)
         state = state * mx.exp(last[chunk]) + kept[chunk] @ fresh
     output = mx.stack(outputs).transpose(1, 0, 3, 2, 4).reshape(batch, length, heads, size)
     return output, state.swapaxes(-1, -2)

@@ -107,8 +107,8 @@ def _keep(net: nn.Module, optimizer: Any, recipe: Recipe, progress: Progress, fo
     folder.mkdir(parents=True, exist_ok=True)
     flat: Any = [*tree_flatten({"net": net.parameters(), "optimizer": optimizer.state})]
     written = folder / "new.safetensors"
-    told = {"recipe": repr(recipe), "progress": asdict(progress)}
-    mx.save_safetensors(str(written), dict(flat), metadata={"told": json.dumps(told)})
+    state = {"recipe": repr(recipe), "progress": asdict(progress)}
+    mx.save_safetensors(str(written), dict(flat), metadata={"state": json.dumps(state)})
     # one step, so that a stop in between leaves the last checkpoint whole
     written.replace(folder / LAST)
 
@@ -122,10 +122,10 @@ def _resume(net: nn.Module, optimizer: Any, recipe: Recipe, folder: Path) -> Pro
         return Progress()
     loaded: Any = mx.load(str(path), return_metadata=True)
     arrays, metadata = loaded
-    told = json.loads(metadata["told"])
-    if told["recipe"] != repr(recipe):
+    state = json.loads(metadata["state"])
+    if state["recipe"] != repr(recipe):
         return Progress()
     tree: Any = tree_unflatten(list(arrays.items()))
     net.update(tree["net"])
     optimizer.state = tree["optimizer"]
-    return Progress(**told["progress"])
+    return Progress(**state["progress"])

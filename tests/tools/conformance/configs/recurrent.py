@@ -1,4 +1,4 @@
-"""Architectures with recurrent layers: convolutions, delta rules, linear attention, state spaces; most beside attention.
+"""Architectures with recurrent layers: convolutions, delta rules, linear attention, state spaces; most with attention.
 
 Fields and their names are those that `ModelArgs` of each architecture reads in mlx-lm 0.32.2 (`mlx_lm/models/NAME.py`).
 """

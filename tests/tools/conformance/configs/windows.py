@@ -1,4 +1,4 @@
-"""Architectures with layers that see a sliding window or a chunk, most beside full attention.
+"""Architectures with layers that see a sliding window or a chunk, most with full attention.
 
 Fields and their names are those that `ModelArgs` of each architecture reads in mlx-lm 0.32.2 (`mlx_lm/models/NAME.py`).
 `llama4_text` alone makes no chunk; it shares its fields with `llama4`.

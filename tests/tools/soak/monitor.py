@@ -1,4 +1,4 @@
-"""Witness: reads one life's events, and the cache between them, and says of each request what was seen.
+"""Monitor: reads one trial's events, and the cache between them, and says of each request what was seen.
 
 It changes nothing. What it knows of nodes and snapshots it has from the events; the cache itself is looked at when bytes are read,
 because then every layer is at rest.
@@ -33,15 +33,15 @@ from kvlab.events import (
 )
 from kvlab.layers import KV_KINDS
 from kvlab.trie import Node
-from tests.tools.soak.ask import Ask
-from tests.tools.soak.sight import Sight
+from tests.tools.soak.action import Action
+from tests.tools.soak.observation import Observation
 
 
-class Witness:
-    """Sees one life.
+class Monitor:
+    """Sees one trial.
 
     Attributes:
-        sight: What was seen of the request under way, or of the last one.
+        observation: What was seen of the request under way, or of the last one.
     """
 
     def __init__(self, cache: Cache) -> None:
@@ -70,13 +70,13 @@ class Witness:
             BytesRead: self._bytes,
             RequestClosed: self._ended,
         }
-        self.begin(Ask((1,)))
+        self.begin(Action((1,)))
 
-    def begin(self, ask: Ask) -> None:
+    def begin(self, action: Action) -> None:
         """A request is about to run."""
-        self.sight = Sight(tokens=len(ask.tokens), drafts_sound=self._sound)
+        self.observation = Observation(tokens=len(action.tokens), drafts_sound=self._sound)
         self._restoring = True
-        self._ask = ask
+        self._action = action
         self._newborn: set[int] = set()
         self._grown: set[int] = set()
         self._since_chunk: set[int] = set()
@@ -93,14 +93,14 @@ class Witness:
             method(event)
 
     def _matched(self, event: Matched) -> None:
-        self.sight.matched, self.sight.cached = event.matched, event.cached
-        self.sight.inside_item |= self._inside(event.cached)
+        self.observation.matched, self.observation.cached = event.matched, event.cached
+        self.observation.inside_item |= self._inside(event.cached)
 
     def _scheduled(self, event: Scheduled) -> None:
-        self.sight.inside_item |= self._inside(event.end)
+        self.observation.inside_item |= self._inside(event.end)
 
     def _inside(self, offset: int) -> bool:
-        return any(item.cuts(offset) for item in self._ask.media)
+        return any(item.cuts(offset) for item in self._action.media)
 
     def _node_born(self, event: NodeBorn) -> None:
         (self._grown if event.node in self._nodes else self._newborn).add(event.node)
@@ -125,7 +125,7 @@ class Witness:
         self._snapshots[event.snapshot] = (event.layer, event.start)
         self._since_chunk.add(event.snapshot)
         if event.state == "view":
-            self.sight.pinned += event.retained - event.counted
+            self.observation.pinned += event.retained - event.counted
 
     def _chunk(self, event: ChunkRan) -> None:
         del event
@@ -149,44 +149,44 @@ class Witness:
             return
         self._edges_sound = False
         if event.node in self._grown:
-            self.sight.off_edge_grown = True
+            self.observation.off_edge_grown = True
         elif event.node in self._newborn and start > begins:
-            self.sight.off_edge_newborn = True
+            self.observation.off_edge_newborn = True
         else:
-            self.sight.off_edge_standing = True
+            self.observation.off_edge_existing = True
 
     def _owned(self, event: SnapshotOwned) -> None:
-        if self.sight.freed_all and not self._closing:
-            self.sight.copied_when_freed += event.counted
+        if self.observation.freed_all and not self._closing:
+            self.observation.copied_when_freed += event.counted
 
     def _closed(self, event: SnapshotClosed) -> None:
         if self._closing and not self._moved_at_close and event.snapshot in self._lost:
-            self.sight.captures_lost = True
+            self.observation.captures_lost = True
 
     def _moved(self, event: FrontierMoved) -> None:
         del event
         self._moved_at_close |= self._closing
 
     def _warned(self, event: Warned) -> None:
-        self.sight.freed_all |= event.message.startswith(FREE_ALL)
+        self.observation.freed_all |= event.message.startswith(FREE_ALL)
 
     def _violation(self, event: Violation) -> None:
-        self.sight.rules.append((event.rule, event.message))
+        self.observation.rules.append((event.rule, event.message))
         if event.rule == "lazy_intact":
-            self.sight.overwritten |= self._edges_sound or not self._restoring
+            self.observation.overwritten |= self._edges_sound or not self._restoring
         self._sound &= event.rule not in ("lazy_intact", "level")
         self._edges_sound &= event.rule != "kv_covers_edge"
 
     def _wrong(self, event: WrongPositions) -> None:
-        self.sight.wrong.append(event)
+        self.observation.wrong.append(event)
         # a lazy snapshot that a begin itself takes and overwrites is seen only when it is restored
-        self.sight.overwritten |= event.layer == "kv" and self._sound and self._edges_sound
+        self.observation.overwritten |= event.layer == "kv" and self._sound and self._edges_sound
 
     def _ended(self, event: RequestClosed) -> None:
-        self.sight.cancelled = event.stop == "cancelled"
+        self.observation.cancelled = event.stop == "cancelled"
         cache = self._cache
         drafts = [layer.offset for layer in cache.layers if layer.kind == "draft_kv"]
-        self.sight.draft_behind = bool(drafts) and min(layer.offset for layer in cache.targets) - max(drafts) == 1
+        self.observation.draft_behind = bool(drafts) and min(layer.offset for layer in cache.targets) - max(drafts) == 1
 
     def _bytes(self, event: BytesRead) -> None:
         if event.source == "twin":
@@ -196,35 +196,35 @@ class Witness:
             return
         self._restoring = False
         if event.phase == "attach":
-            self.sight.transient = max(self.sight.transient, event.transient)
+            self.observation.transient = max(self.observation.transient, event.transient)
         elif event.phase == "decode":
             self._closing = True
         elif event.phase == "close":
             self._at_close(event)
 
     def _at_begin(self, event: BytesRead) -> None:
-        cache, sight = self._cache, self.sight
-        sight.transient = event.transient
+        cache, observation = self._cache, self.observation
+        observation.transient = event.transient
         over = cache.counted - event.budget
         if over > 0 and any(_could_go(node, cache) for node in cache.path.nodes[1:-1]):
-            sight.over_budget_by_path = over
+            observation.over_budget_by_path = over
         for layer in cache.layers:
             if layer.kind in KV_KINDS:
                 step = layer.store.group.growth_step
-                sight.room_kept = max(sight.room_kept, layer.store.capacity - -(-layer.offset // step) * step)
+                observation.room_kept = max(observation.room_kept, layer.store.capacity - -(-layer.offset // step) * step)
         if self._partial is not None:
             node, end = self._partial
-            left = sight.matched < end and not node.active
+            left = observation.matched < end and not node.active
             if left and node.parent is not None and node.end == end and None in node.snapshots and any(node.snapshots):
-                sight.head_left_bare = True
+                observation.head_left_bare = True
         self._partial = None
 
     def _at_close(self, event: BytesRead) -> None:
-        cache, sight = self._cache, self.sight
-        sight.over_budget_with_live = event.counted <= event.budget < cache.registry.counted + event.live
-        if sight.matched == sight.cached == 0 and self._nodes_before > 1:
-            sight.nodes_left = max(0, cache.trie.nodes - self._nodes_before)
-        sight.tail_bare = bool(self._bare)
+        cache, observation = self._cache, self.observation
+        observation.over_budget_with_live = event.counted <= event.budget < cache.registry.counted + event.live
+        if observation.matched == observation.cached == 0 and self._nodes_before > 1:
+            observation.nodes_left = max(0, cache.trie.nodes - self._nodes_before)
+        observation.tail_bare = bool(self._bare)
         node = cache.path.frontier
         if node.parent is not None and node.end == cache.offset:
             level = all(layer.offset == node.end for layer in cache.layers)

@@ -1,4 +1,4 @@
-"""Sight: what was seen of one request, in the terms in which the signs of defects are stated. Plain data, filled by a Witness."""
+"""Observation: what was seen of one request, in the terms in which the signs of defects are stated. Plain data, filled by a Monitor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kvlab.events import WrongPositions
 
 
 @dataclass(slots=True)
-class Sight:
+class Observation:
     """What was seen of one request, from its begin to its close.
 
     Attributes:
@@ -16,7 +16,7 @@ class Sight:
         matched: Tokens that agree with the trie.
         cached: Tokens that were restored.
         cancelled: It was cut short.
-        drafts_sound: In no earlier request of this life a lazy snapshot was overwritten or a layer left behind the others.
+        drafts_sound: In no earlier request of this trial a lazy snapshot was overwritten or a layer left behind the others.
         rules: Rules that were broken, with what the checker said, in order.
         wrong: Restored positions that hold something else.
         overwritten: A lazy snapshot was overwritten, or was restored with something else in it, and no snapshot that missed its edge did that.
@@ -27,7 +27,7 @@ class Sight:
         over_budget_by_path: Bytes over the budget after the begin's eviction, while nodes of the active path that hold whole states, and
             from which no branch leaves, were kept; 0 otherwise.
         off_edge_newborn: A KV capture was put on a node born for it that begins before the capture does.
-        off_edge_standing: A KV capture was put, as it was, on a node that stood already or begins after the capture does.
+        off_edge_existing: A KV capture was put, as it was, on a node that was there already or begins after the capture does.
         off_edge_grown: A KV capture was put on a node that had just grown in place, and does not cover what was there before.
         captures_lost: A cancel closed captures before it recorded what was evaluated.
         tail_bare: The close added a node, and put no snapshot on it.
@@ -53,7 +53,7 @@ class Sight:
     transient: int = 0
     over_budget_by_path: int = 0
     off_edge_newborn: bool = False
-    off_edge_standing: bool = False
+    off_edge_existing: bool = False
     off_edge_grown: bool = False
     captures_lost: bool = False
     tail_bare: bool = False

@@ -1,4 +1,4 @@
-"""Ask: one operation of a soak, as plain data: a request with its given reply, and how it is cut short, if it is."""
+"""Action: one operation of a soak, as plain data: a request with its given reply, and how it is cut short, if it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kvlab.workloads.request import MediaItem
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Action:
     """One request. Of the three ways to end early at most one is given.
 
     Attributes:
@@ -22,7 +22,7 @@ class Ask:
         leave_after: Whoever reads the events leaves after so many chunks of the prefill.
         media: Items among the prompt's tokens.
         ends: Where its messages end; of interest to `capture_at=message_ends` alone.
-        idle_before: Nothing was asked for a while before it; of interest to `evict_at` with idle alone.
+        idle_before: No request came for a while before it; of interest to `evict_at` with idle alone.
     """
 
     tokens: tuple[int, ...]
@@ -36,7 +36,7 @@ class Ask:
 
     @property
     def request(self) -> Request:
-        """What the runner is asked."""
+        """The request that the runner gets."""
         return Request(
             tokens=self.tokens,
             generated=self.reply,
