@@ -54,8 +54,7 @@ def time_words(fit: Fitted) -> str:
 
     if fit.seconds <= LONG_S:
         return ""
-    hours = fit.seconds / 3600
-    about = f"{hours:,.0f} hours" if hours >= 2 else f"{fit.seconds / 60:.0f} minutes"
+    about = _duration(fit.seconds)
     requests = "1 request" if len(fit.workload) == 1 else f"{len(fit.workload):,} requests"
     words = f"{requests} take about {about} on two cores: {fit.cost:,} tokens to evaluate, a new token counted as {NEW_TOKEN}"
     return f"kvlab: {words}; Ctrl-C stops it, a smaller --scale takes less, kvlab twin takes seconds"
@@ -70,8 +69,7 @@ def pace_words(twin: Twin, workload: Workload, policy: Policy) -> str:
     begun = time.perf_counter()
     first = Twin(twin.shape, policy).run(replace(workload, requests=workload.requests[:SAMPLE]), policy, progress=False)
     times = len(workload) / SAMPLE
-    minutes = (time.perf_counter() - begun) * times / 60
-    about = f"{minutes / 60:,.1f} hours" if minutes >= 120 else f"{minutes:,.0f} minutes" if minutes >= 1.5 else "1 minute"
+    about = _duration((time.perf_counter() - begun) * times)
     return (
         f"kvlab: {len(workload):,} requests take at least {about} on this machine, estimated from the first {SAMPLE:,}, and record "
         f"{first.events.height * times:,.0f} events; Ctrl-C stops the run and prints the results so far"
@@ -94,3 +92,8 @@ def scale_of(text: str | None) -> float | None:
     if not 0 < factor <= LARGEST_SCALE:
         raise BadValue(what=f"--scale {text!r} is no factor", why=f"it is a number above 0 and at most {LARGEST_SCALE:g}", hint="write for example --scale 1/8")
     return factor
+
+
+def _duration(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes / 60:,.0f} hours" if minutes >= 120 else "1 minute" if minutes == 1 else f"{minutes} minutes"

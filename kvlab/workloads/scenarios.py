@@ -6,6 +6,7 @@ Invariant: a scenario of n requests is the beginning of the scenario of n + 1, u
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -32,16 +33,12 @@ _FOLD = 2**31
 
 def unrelated(count: int = 15, max_new: int = NEW_TOKENS) -> Workload:
     """Return `count` short questions that have nothing to do with each other; only the chat template's beginning is shared."""
-    requests = tuple(
-        Request(label=f"question {place + 1}", messages=(("user", question(place)),), max_new=max_new) for place in range(_counted("unrelated", count))
-    )
-    return Workload(name=f"unrelated:{count}", requests=requests, question="budget_or_leak")
+    return _workload("unrelated", count, "budget_or_leak", lambda place: _single(f"question {place + 1}", max_new, question(place)))
 
 
 def repeat(count: int = 5, max_new: int = NEW_TOKENS) -> Workload:
     """Return the same question `count` times."""
-    requests = tuple(Request(label=f"time {place + 1}", messages=(("user", QUESTIONS[0]),), max_new=max_new) for place in range(_counted("repeat", count)))
-    return Workload(name=f"repeat:{count}", requests=requests, question="why_not_reused")
+    return _workload("repeat", count, "why_not_reused", lambda place: _single(f"time {place + 1}", max_new, QUESTIONS[0]))
 
 
 def chat(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
@@ -56,30 +53,20 @@ def chat(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
             why=f"a conversation has at most {MOST_TURNS:,} turns: every turn's prompt holds all before it, and no model holds so many",
             hint=f"use fewer turns, or requests that do not continue each other: unrelated:{count}",
         )
-    requests = tuple(
-        Request(
-            label=f"turn {place + 1}",
-            messages=(("user", question(place, CHAT_TURNS)),),
-            max_new=max_new,
-            chat="chat",
-            follow=Follow() if place else None,
-        )
-        for place in range(_counted("chat", count))
-    )
-    return Workload(name=f"chat:{count}", requests=requests, question="budget_or_leak")
+
+    def turn(place: int) -> Request:
+        return dataclasses.replace(_single(f"turn {place + 1}", max_new, question(place, CHAT_TURNS)), chat="chat", follow=Follow() if place else None)
+
+    return _workload("chat", count, "budget_or_leak", turn)
 
 
 def branches(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
     """Return `count` different questions after the same long beginning."""
-    requests = tuple(
-        Request(
-            label=f"branch {place + 1}",
-            messages=(("system", SHARED_BEGINNING), ("user", question(place, BRANCHES))),
-            max_new=max_new,
-        )
-        for place in range(_counted("branches", count))
-    )
-    return Workload(name=f"branches:{count}", requests=requests, question="why_not_reused")
+
+    def branch(place: int) -> Request:
+        return _single(f"branch {place + 1}", max_new, question(place, BRANCHES), system=SHARED_BEGINNING)
+
+    return _workload("branches", count, "why_not_reused", branch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +106,15 @@ def media_requests(scale: float = 1.0) -> tuple[Request, ...]:
     return (sent(1, 1, 2), sent(2, 1, _QUESTION), sent(3, 1, _QUESTION), sent(4, 2, _QUESTION), sent(5, 3, 0), sent(6, 3, _QUESTION))
 
 
-def _counted(name: str, count: int) -> int:
+def _single(label: str, max_new: int, user: str, system: str = "") -> Request:
+    messages = (("system", system), ("user", user)) if system else (("user", user),)
+    return Request(label=label, messages=messages, max_new=max_new)
+
+
+def _workload(name: str, count: int, about: str, request: Callable[[int], Request]) -> Workload:
+    """Return a scenario's workload; `request` makes each request from its place."""
+    usual = SCENARIOS[name].usual
     if count < 1:
-        raise BadValue(
-            what=f"{name}:{count} has {count} requests",
-            why="a workload has at least one",
-            hint=f"write for example {name}:{SCENARIOS[name].usual}",
-        )
-    return require_count(name, str(count), SCENARIOS[name].usual)
+        raise BadValue(what=f"{name}:{count} has {count} requests", why="a workload has at least one", hint=f"write for example {name}:{usual}")
+    require_count(name, str(count), usual)
+    return Workload(name=f"{name}:{count}", requests=tuple(map(request, range(count))), question=about)
