@@ -75,11 +75,11 @@ class Fault:
 
 
 def _fault(row: dict[str, Any]) -> Fault:
-    return Fault(**{name: _plain_value(value) for name, value in row.items()})
-
-
-def _plain_value(value: Any) -> Any:
-    return tuple(cast("list[str]", value)) if isinstance(value, list) else value
+    values: dict[str, Any] = {**row, "layers": tuple(row["layers"])}
+    for name in ("fault", "cure"):
+        if isinstance(row.get(name), list):
+            values[name] = frozenset(cast("list[str]", row[name]))
+    return Fault(**values)
 
 
 CATALOGUE = {row["id"]: _fault(row) for row in tomllib.loads(shipped.data("faults.toml").read_text(encoding="utf-8"))["fault"]}
