@@ -13,7 +13,7 @@ class Observed(Event):
     """A figure that was read from a tool, a table or a server's answer. Of its three values one is set.
 
     Attributes:
-        gauge: The quantity: size, footprint, rss, swap_used, decode_tps, ...; `kvlab.importers.gauges` has those that importers use.
+        gauge: The quantity: size, footprint, rss, swap_used, decode_tps, ...; `kvlab/importers/gauges.toml` has those that importers use.
         label: Whose it is: a model, a kind of region, a row's own name, an arm of a comparison; "" when there is one only.
         observed: Bytes; may be negative in a difference.
         number: A figure that is not bytes.

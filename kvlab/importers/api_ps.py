@@ -65,11 +65,7 @@ class ApiPs:
     Attributes:
         clock: Turns moments into seconds.
         model: The first model that was named.
-        version: None: the answer does not name the server's version.
     """
-
-    kind = "api-ps"
-    version: str | None = None
 
     def __init__(self, rows: Rows, summary: Summary) -> None:
         self._rows = rows

@@ -12,7 +12,8 @@ A format has a `name`, what it is `about`, and lines, columns and answers:
   `sample` and `gives`: a text of it, and what its fields must be.
 - `names`: fields by the words that a tool prints, where a pattern has the groups `name` and `value`; `binary`: KB, MB and GB are powers of 1024.
 
-A field is a request's (`REQUEST_FIELDS`), part of an event (`OTHER_FIELDS`), or a gauge of `gauges.toml`, which says its meaning.
+A field is a request's (`REQUEST_FIELDS`), part of an event (`OTHER_FIELDS`), or a gauge of `gauges.toml`, which says its meaning: resident bytes, footprint,
+SIZE and the allocator's active bytes are four different numbers, and a gauge is never renamed into another one. A table's own headings may add others.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, cast
 
-from kvlab.importers.gauges import GAUGES
+_TABLE: dict[str, dict[str, str]] = tomllib.loads(files("kvlab.importers").joinpath("gauges.toml").read_text(encoding="utf-8"))
+
+GAUGES: dict[str, str] = {name: meaning for kind in _TABLE.values() for name, meaning in kind.items()}
+"""The meaning of each gauge."""
+
+OF_BYTES = frozenset(_TABLE["bytes"])
+OF_WORDS = frozenset(_TABLE["words"])
 
 COUNTS = ("tokens", "matched", "cached", "left", "generated", "done", "similarity", "share")
 SECONDS = ("ttft_s", "prefill_s", "decode_s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from typing import Protocol
@@ -25,6 +26,13 @@ _LOG = re.compile(
 )
 _ASIDE = frozenset({"http", "crash", "commands", "settings"})
 """Formats whose lines accompany others."""
+
+MOST_COMPARED = 200
+LONGEST = 160
+LEAST = 0.5
+"""How alike a line and a sample must be, 0 to 1, to be named."""
+
+_DIGITS = re.compile(r"\d+")
 
 
 class Importer(Protocol):
@@ -87,3 +95,24 @@ def recognise(head: str) -> str | None:
         return TABLE
     names = [name for name in paste.read if name not in _ASIDE] or paste.read[:1]
     return None if not names else names[0] if len(names) == 1 else SAMPLES
+
+
+def nearest_line(head: str) -> str:
+    """Return a sentence on the line that is most like a sample of a format; "" when none is like any."""
+    lines = [line.strip()[:LONGEST] for line in head.splitlines()[:MOST_COMPARED] if re.search(r"\d", line)]
+    specs = [spec for one in formats().values() for spec in (*one.lines, *one.columns)]
+    samples = [(_bare(text), spec.format, text) for spec in specs for text in spec.sample.strip().splitlines()[-1:]]
+    best = (LEAST, "", "", "")
+    for line in lines:
+        matcher = difflib.SequenceMatcher(b=_bare(line), autojunk=False)
+        for bare, name, text in samples:
+            matcher.set_seq1(bare)
+            if matcher.real_quick_ratio() > best[0] and matcher.quick_ratio() > best[0] and (ratio := matcher.ratio()) > best[0]:
+                best = (ratio, line, name, text)
+    _, line, name, text = best
+    shown = "".join(letter if letter.isprintable() else " " for letter in line)
+    return f"the line nearest to a known one is {shown!r}, like {text.strip()[:LONGEST]!r} of {name}; " if name else ""
+
+
+def _bare(text: str) -> str:
+    return _DIGITS.sub("0", text.strip()[:LONGEST])

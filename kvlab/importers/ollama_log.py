@@ -150,7 +150,9 @@ class OllamaLog:
             return self._node(entry, line, at)
         if records.dump is not None and at:
             records.end_dump()
-        if (begin := 5 if line.startswith("time=") else line.find("time=", 0, at) + 5) >= 5:
+        if line.startswith("time="):
+            records.rows.t = records.clock.read(line[5 : line.find(" ", 5, 53)])
+        elif (begin := line.find("time=", 0, at) + 5) >= 5:
             records.rows.t = records.clock.read(line[begin : line.find(" ", begin, begin + 48)])
         if entry is None:
             self._summary.count(f"record: {records.other(line, at)[:60]}", NOT, line)

@@ -57,9 +57,9 @@ class Requests:
         """How far the running request matched; None when not known."""
         return self._now.matched
 
-    def matched(self, *fields: str) -> bool | None:
+    def matched(self, tokens: str, as_matched: str, as_cached: str, as_left: str) -> bool | None:
         """The next request has been matched: its tokens, and how many of them are matched, cached and left."""
-        total, matched, cached, left = map(int, fields)
+        total, matched, cached, left = int(tokens), int(as_matched), int(as_cached), int(as_left)
         if cached + left != total or max(matched, cached) > total:
             return False
         if self._now.open:
@@ -91,15 +91,16 @@ class Requests:
         self.settle()
         self._rows.add(kind, *values)
 
-    def progressed(self, *fields: str) -> None:
+    def progressed(self, as_done: str, as_left: str) -> None:
         """Prefill has evaluated some of the tokens left, if both are those of the running request."""
         self.settle()
         now, rows = self._now, self._rows
-        done, left = map(int, fields)
-        if not now.open or left != now.left or not now.done <= done <= left:
+        done, before = int(as_done), now.done
+        if not now.open or int(as_left) != now.left or not before <= done <= now.left:
             return
-        if done > now.done:
-            rows.add("chunk_ran", now.cached + now.done, now.cached + done, max(0.0, rows.t - (now.began if now.prefilled is None else now.prefilled)))
+        if done > before:
+            seconds = rows.t - (now.began if now.prefilled is None else now.prefilled)
+            rows.add("chunk_ran", now.cached + before, now.cached + done, max(0.0, seconds))
         now.done, now.prefilled = done, rows.t
 
     def held(self, tokens: str, live: str, paged_out: str, nodes: str) -> None:

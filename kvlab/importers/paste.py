@@ -17,13 +17,12 @@ from kvlab.importers.columns import Rows as ColumnRows
 from kvlab.importers.columns import heading_of
 from kvlab.importers.engine import Engine
 from kvlab.importers.formats import Format, Line, formats
-from kvlab.importers.json_lines import JsonLines
-from kvlab.importers.pairs import grid_of_pairs
+from kvlab.importers.json_text import JsonLines
 from kvlab.importers.rows import KeptTables, Output, Rows
 from kvlab.importers.stamps import SEPARATOR, Clock, find_moment, read_moment
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 from kvlab.importers.table_known import is_ours
-from kvlab.importers.table_shapes import Grid, read_grid
+from kvlab.importers.table_shapes import Grid, grid_of_pairs, read_grid
 from kvlab.importers.tables import Table
 from kvlab.importers.wrappings import WARNS, Prefix, prefix_of
 
@@ -73,11 +72,6 @@ class Paste:
         self._waiting: list[tuple[int, str]] = []
         self._waits = 0
         self._read: dict[str, None] = {}
-
-    @property
-    def kind(self) -> str:
-        """What the text is."""
-        return self._only or "samples"
 
     @property
     def model(self) -> str:

@@ -11,9 +11,8 @@ from pathlib import Path
 from kvlab.errors import BadValue, KvlabError, UnreadableInput
 from kvlab.importers.account import Account
 from kvlab.importers.inputs import Input
-from kvlab.importers.kinds import KINDS, SAMPLES, Importer, importer_of, recognise
+from kvlab.importers.kinds import KINDS, SAMPLES, Importer, importer_of, nearest_line, recognise
 from kvlab.importers.lines import Seen, blocks_of_lines, head_of
-from kvlab.importers.nearest import nearest_line
 from kvlab.importers.rows import Rows
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 from kvlab.policy import Policy

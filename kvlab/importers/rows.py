@@ -150,7 +150,7 @@ class Rows:
 def _table(kind: str, values: list[Any]) -> pl.DataFrame:
     names = ("seq", "t", "request", *FIELDS[kind])
     columns = [pl.Series(name, values[place :: len(names)], dtype=SCHEMA[name]) for place, name in enumerate(names)]
-    return pl.DataFrame([*columns, pl.repeat(_KINDS.get(kind, kind), len(columns[0]), eager=True).alias("kind")])
+    return pl.DataFrame([*columns, pl.Series("kind", [_KINDS.get(kind, kind)]).new_from_index(0, len(columns[0]))])
 
 
 class Output:

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from kvlab.importers import table_titles as titles
-from kvlab.importers.figures import Figure, read_figure, without_remark
+from kvlab.importers.figures import Figure, read_duration, read_figure, undressed, without_remark
 from kvlab.importers.table_own import is_own
 from kvlab.importers.table_shapes import Grid
 from kvlab.importers.table_titles import Column
-from kvlab.importers.table_turned import times_across, turned
 from kvlab.importers.table_units import bare_bytes
 
 LOOKED_AT = 200
@@ -20,6 +19,9 @@ OURS = "ours"
 
 _COUNTS = frozenset({titles.MATCHED, titles.CACHED, titles.TTFT, titles.GENERATED})
 _VAGUE = frozenset({"total", "tokens", "n", "nodes", "pressure", "processor", "free", "wired", "active", "physical", "delta", "size", "app", "clean", "dirty"})
+
+_AFTER = re.compile(r"(?:^|[\s(\[])t? ?\+ ?(\d+(?:\.\d+)? ?(?:ms|s|sec|min|m|h)?)\)?\s*$")
+_TURN = re.compile(r"^(?:(?:turn|req(?:uest)?|call|round|msg|iter(?:ation)?|轮|请求|anfrage|runde) ?#?)?\s*(\d{1,9})$", re.IGNORECASE)
 
 
 def is_ours(grid: Grid) -> bool:
@@ -76,3 +78,40 @@ def _beside_a_moment(grid: Grid) -> bool:
 
 def _of_bytes(figure: Figure | None) -> bool:
     return figure is not None and figure.observed is not None
+
+
+def seconds_after(text: str) -> float | None:
+    """Return the seconds of `t+0.25s` or `t+3min`; None when a text is no time after something."""
+    found = _AFTER.search(text.strip())
+    if found is None:
+        return None
+    told = found[1].replace(" ", "")
+    return read_duration(re.sub(r"(?:min)$", "m0s", re.sub(r"sec$", "s", told))) if told[-1].isalpha() else float(told)
+
+
+def times_across(titles: Sequence[str]) -> dict[int, float]:
+    """Return the columns that are times after an event, with their seconds; {} unless there are at least two."""
+    found = {place: seconds for place, title in enumerate(titles) if (seconds := seconds_after(title)) is not None}
+    return found if len(found) > 1 else {}
+
+
+def turned(grid: Grid) -> Grid | None:
+    """Return a grid with its rows and columns exchanged, if its first column holds headings and its headings do not; None when it is the right way round.
+
+    A row of it has the place of its own heading.
+    """
+    heads, names = [undressed(title) for title in grid.titles], [undressed(row[0]) for row in grid.rows]
+    if len(heads) < 2 or not names or times_across(heads):
+        return None
+    known = [titles.is_name(name) for name in names]
+    turns = [_TURN.match(head) for head in heads[1:]]
+    across = all(turns) or not any(titles.is_name(head) for head in heads[1:])
+    roles = {titles.columns_of(name)[0].role for name, is_known in zip(names, known, strict=True) if is_known} - {titles.GAUGE}
+    if not across or 2 * sum(known) < len(known) or not (all(turns) or roles - {titles.REQUEST}):
+        return None
+    first = "request" if all(turns) else "arm"
+    firsts = [found[1] if found is not None else head for found, head in zip(turns, heads[1:], strict=True)]
+    whole = Grid(grid.shape, [first, *names], odd=grid.odd, comments=grid.comments)
+    whole.rows = [[head, *(row[place] for row in grid.rows)] for place, head in enumerate(firsts, 1)]
+    whole.places = [grid.places[0]] * len(whole.rows)
+    return whole

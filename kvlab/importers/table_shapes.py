@@ -1,4 +1,7 @@
-"""The shapes in which people paste tables: markdown, separated values (comma, semicolon, tab) and columns kept apart by spaces or bars.
+"""The shapes in which people paste tables: markdown, separated values (comma, semicolon, tab), columns kept apart by spaces or bars, and figures with names.
+
+Lines of figures with names, `t+3min   regions=4   footprint=501M`, have a column a name, and one for what is before the first; lines that are one figure of
+bytes each are a series without a name.
 
 Invariants: a table has a heading and rows of as many cells; a row of another length is handed out as lines that are not understood; no cell is longer
 than `LONGEST_CELL`; more than `MOST_ROWS` rows or `MOST_COLUMNS` columns are refused.
@@ -23,6 +26,10 @@ Splitter = Callable[[str], list[str]]
 _RULE = re.compile(r"[\s|:\-=+]+")
 _UNDER_A_HEADING = re.compile(r"\s*\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 _GAP = re.compile(r"\s{2,}|\t")
+_PAIR = re.compile(r"(?P<name>[A-Za-z_][\w.\-]{0,60})\s?[=:]\s?(?P<value>\"[^\"]*\"|[^\s,;=]+(?: [KMGT]i?B\b)?)[,;]?")
+_BARE = re.compile(r"\s*[~≈]?\d[\d.,]* ?[KMGT]i?B\s*")
+LEAST_PAIRS = 2
+"""Lines that make a series."""
 
 
 @dataclass(slots=True)
@@ -132,3 +139,27 @@ def _separated(sign: str) -> Splitter:
         return [undressed(cell) if "*" in cell else cell.strip() for cell in row]
 
     return split
+
+
+def grid_of_pairs(lines: Sequence[str]) -> Grid | None:
+    """Return lines of names with figures, or of one figure each, as a table; None when they are none."""
+    if len(lines) >= LEAST_PAIRS and all(_BARE.fullmatch(line) for line in lines):
+        return Grid("pairs", ["figures"], [[line.strip()] for line in lines], [*range(1, len(lines) + 1)], head=0)
+    rows = [(line, [*_PAIR.finditer(line)]) for line in lines]
+    found = [(line, pairs) for line, pairs in rows if pairs]
+    if len(found) < LEAST_PAIRS or 2 * len(found) <= len(lines):
+        return None
+    names = list(dict.fromkeys(pair["name"] for _, pairs in found for pair in pairs))
+    first = [line[: pairs[0].start()].strip() for line, pairs in found]
+    if not any(read_figure(pair["value"].strip('"')) for _, pairs in found for pair in pairs):
+        return None
+    titles = (["when"] if any(first) else []) + names
+    grid = Grid("pairs", titles, head=0)
+    for place, (line, pairs) in enumerate(rows, 1):
+        if not pairs:
+            grid.odd.append((place, line))
+            continue
+        told = {pair["name"]: pair["value"].strip('"') for pair in pairs}
+        grid.rows.append(([line[: pairs[0].start()].strip()] if any(first) else []) + [told.get(name, "") for name in names])
+        grid.places.append(place)
+    return grid

@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from kvlab.importers.figures import SECONDS, UNITS
-from kvlab.importers.gauges import GAUGES, OF_BYTES
+from kvlab.importers.formats import GAUGES, OF_BYTES
 
 REQUEST, LABEL, PROMPT, TOKENS, MATCHED, CACHED, LEFT, GENERATED = "request", "label", "prompt", "tokens", "matched", "cached", "left", "generated"
 TTFT, PEAK, TIME, PID, GAUGE = "ttft_s", "peak", "time", "pid", "gauge"
@@ -142,11 +142,3 @@ def _listed(text: str) -> list[str] | None:
         names.append(name)
         rest = rest[len(name) :].strip()
     return names if len(names) > 1 else None
-
-
-def suggestions(titles: Sequence[str]) -> Iterator[str]:
-    """Yield for each heading that is not known what it may be."""
-    for title in titles:
-        column = columns_of(title)[0]
-        if not is_known(column) and (like := nearest(title)) is not None:
-            yield f"{title.strip()!r}: is it {like!r}?"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kvlab.errors import UnreadableInput
 from kvlab.importers.figures import FIRST_LETTERS, Figure, read_figure, undressed, without_remark
-from kvlab.importers.gauges import OF_WORDS
+from kvlab.importers.formats import OF_WORDS
 from kvlab.importers.table_titles import COUNTS, Column, holds_bytes
 from kvlab.units import LARGEST
 

@@ -17,10 +17,9 @@ from kvlab.importers.figures import Figure, read_figure, undressed, without_rema
 from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import Clock, find_moment
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
-from kvlab.importers.table_known import unread
+from kvlab.importers.table_known import seconds_after, times_across, turned, unread
 from kvlab.importers.table_shapes import Grid
 from kvlab.importers.table_titles import Column
-from kvlab.importers.table_turned import seconds_after, times_across, turned
 from kvlab.importers.table_units import as_bytes, column_figures, signs_of
 from kvlab.units import LARGEST
 

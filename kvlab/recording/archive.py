@@ -21,7 +21,7 @@ import polars as pl
 from kvlab.errors import UnreadableInput
 from kvlab.output_file import FileKind, replacing, unwritable
 from kvlab.packed import AT_WILL, MOST_RATIO
-from kvlab.recording.columns import SCHEMA, conform, empty
+from kvlab.recording.columns import SCHEMA, empty, joined
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parquet_footer import Size, size_of
 from kvlab.recording.parts import decode, encode, missing_name, part_number
@@ -166,12 +166,11 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
             damaged.append(name)
         else:
             tables.append(table)
-    # joining the parts of a long run into one piece would hold all its events twice; a column that no part holds takes no room
-    in_one_piece = sum(table.height for table in tables) <= ROWS_A_PART
-    events = conform(pl.concat(tables, how="diagonal", rechunk=in_one_piece)) if tables else empty()
+    count = len(tables)
+    events = joined(tables) if tables else empty()
     _require_in_range(events)
     if not damaged and manifest.events is not None and events.height < manifest.events:
-        damaged.append(missing_name(len(tables)))
+        damaged.append(missing_name(count))
     return Found(events, tuple(damaged))
 
 

@@ -41,7 +41,7 @@ SCHEMA: dict[str, pl.DataType] = {
 def fold_bytes(events: pl.DataFrame) -> pl.DataFrame:
     """Return the table of bytes, with `SCHEMA`."""
     keys = ["seq", "request", "phase", "source"]
-    readings = events.filter(pl.col("kind") == BytesRead.kind).select(*keys, *MEANING).with_row_index("_at")
+    readings = events.select("kind", *keys, *MEANING).filter(pl.col("kind") == BytesRead.kind).drop("kind").with_row_index("_at")
     fields = list(MEANING)
     long = readings.unpivot(fields, index=["_at", *keys], variable_name="_field", value_name="value").drop_nulls("value")
     return (

@@ -52,12 +52,13 @@ whole bytes, `_s` are seconds."""
 
 SECONDS = ("ttft_s", "prefill_s", "decode_s")
 
+_INSIDE = pl.col("request") > 0
+
 
 def fold_requests(events: pl.DataFrame) -> pl.DataFrame:
     """Return the table of requests, with `SCHEMA`."""
-    inside = events.filter(pl.col("request") > 0)
-    table = inside.select("request").unique().sort("request")
-    parts = (_began(inside), _matched(inside), _reported(inside), _forwards(inside), _closed(inside), _bytes(inside), _predicted(inside), _warnings(inside))
+    table = events.select("request").filter(_INSIDE).unique().sort("request")
+    parts = (_began(events), _matched(events), _reported(events), _forwards(events), _closed(events), _bytes(events), _predicted(events), _warnings(events))
     for part in parts:
         table = table.join(part, on="request", how="left", maintain_order="left")
     came = (pl.col("replied").fill_null(value=False)) | (pl.col("generated").fill_null(0) > 0) | (pl.col("ttft_s").fill_null(0) > 0)
@@ -73,7 +74,8 @@ def fold_requests(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_kind(events: pl.DataFrame, kind: str) -> pl.DataFrame:
-    return events.filter(pl.col("kind") == kind)
+    # of one kind at a time: most events are of some request, and a second copy of them all would be held
+    return events.filter(_INSIDE, pl.col("kind") == kind)
 
 
 def _last(events: pl.DataFrame) -> pl.DataFrame:
@@ -99,7 +101,7 @@ def _reported(events: pl.DataFrame) -> pl.DataFrame:
 
 def _forwards(events: pl.DataFrame) -> pl.DataFrame:
     """Return how many prompt tokens the prefill of each request ran over, and whether a token came."""
-    ran = events.select("request", "kind", "start", "end").filter(pl.col("kind").is_in([ChunkRan.kind, TokenOut.kind]))
+    ran = events.select("request", "kind", "start", "end").filter(_INSIDE, pl.col("kind").is_in([ChunkRan.kind, TokenOut.kind]))
     chunk = pl.col("kind") == ChunkRan.kind
     return ran.group_by("request").agg(prefilled=(pl.col("end") - pl.col("start")).filter(chunk).sum(), replied=(~chunk).any())
 
@@ -111,7 +113,7 @@ def _closed(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bytes(events: pl.DataFrame) -> pl.DataFrame:
-    at_close = observed(events).filter(pl.col("phase") == "close")
+    at_close = observed(events).filter(_INSIDE, pl.col("phase") == "close")
     return _last(at_close).select(
         "request",
         "nodes",
@@ -130,7 +132,7 @@ def _bytes(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _predicted(events: pl.DataFrame) -> pl.DataFrame:
-    last = _last(predicted(events)).with_columns(PAGED_OUT)
+    last = _last(predicted(events).filter(_INSIDE)).with_columns(PAGED_OUT)
     return last.select("request", *(pl.col(name).alias(f"predicted_{name}") for name in ("counted", "paged_out", "live", "nodes")))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvlab.importers import import_file
-from kvlab.importers.gauges import GAUGES
+from kvlab.importers.formats import GAUGES
 from tests.importers.read import FIXTURES, GB, gib, mib, observed, read, requests, rows
 
 
