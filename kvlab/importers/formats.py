@@ -10,6 +10,7 @@ A format has a `name`, what it is `about`, and lines, columns and answers:
 - All: `request`: `before`, `begins`, `within` or `ends`, what it is to a request; `event`: what it becomes too, one of `EVENTS` (of a record, what its reader
   calls it); `set`: fields with a constant value, or made of others (`{label} was killed`); `unit`: by field, of figures that are printed without one;
   `sample` and `gives`: a text of it, and what its fields must be.
+- `[gauges]`: figures that this server alone prints, with their meaning.
 - `names`: fields by the words that a tool prints, where a pattern has the groups `name` and `value`; `binary`: KB, MB and GB are powers of 1024.
 
 A field is a request's (`REQUEST_FIELDS`), part of an event (`OTHER_FIELDS`), or a gauge of `gauges.toml`, which says its meaning: resident bytes, footprint,
@@ -26,13 +27,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, cast
 
-_TABLE: dict[str, dict[str, str]] = tomllib.loads(files("kvlab.importers").joinpath("gauges.toml").read_text(encoding="utf-8"))
+_HERE = files("kvlab.importers")
+_FORMATS: list[dict[str, Any]] = [tomllib.loads(one.read_text(encoding="utf-8")) for one in (_HERE / "formats").iterdir() if one.name.endswith(".toml")]
+_GAUGES: dict[str, dict[str, str]] = tomllib.loads((_HERE / "gauges.toml").read_text(encoding="utf-8"))
 
-GAUGES: dict[str, str] = {name: meaning for kind in _TABLE.values() for name, meaning in kind.items()}
-"""The meaning of each gauge."""
+GAUGES: dict[str, str] = {name: meaning for part in (*_GAUGES.values(), *(one.get("gauges", {}) for one in _FORMATS)) for name, meaning in part.items()}
+"""The meaning of each gauge; those that a format names itself are no bytes."""
 
-OF_BYTES = frozenset(_TABLE["bytes"])
-OF_WORDS = frozenset(_TABLE["words"])
+OF_BYTES = frozenset(_GAUGES["bytes"])
+OF_WORDS = frozenset(_GAUGES["words"])
 
 COUNTS = ("tokens", "matched", "cached", "left", "generated", "done", "similarity", "share")
 SECONDS = ("ttft_s", "prefill_s", "decode_s")
@@ -131,12 +134,7 @@ class Format:
 @cache
 def formats() -> dict[str, Format]:
     """Return all formats by name, those with a smaller `order` first: a line that fits two belongs to the first."""
-    read: list[tuple[int, Format]] = []
-    for file in files("kvlab.importers").joinpath("formats").iterdir():
-        if file.name.endswith(".toml"):
-            table = tomllib.loads(file.read_text(encoding="utf-8"))
-            read.append((table.get("order", 50), read_format(table)))
-    read.sort(key=lambda one: (one[0], one[1].name))
+    read = sorted(((table.get("order", 50), read_format(table)) for table in _FORMATS), key=lambda one: (one[0], one[1].name))
     return {format_.name: format_ for _, format_ in read}
 
 
