@@ -33,7 +33,7 @@ class LogForm:
     Attributes:
         file: Where a file is dropped.
         shape: Where the model's shape is named, when the file does not name a model that kvlab knows.
-        told: Where the findings, or what is wrong, are shown.
+        shown: Where the findings, or what is wrong, are shown.
         widget: All of them together.
         recording: What the last file was read into; None before the first.
         findings: What it says.
@@ -44,23 +44,27 @@ class LogForm:
         self.shape = ipywidgets.Combobox(
             value="", options=shipped_names(), placeholder="only if it is not recognised", description="model", continuous_update=False, ensure_option=False
         )
-        self.told = ipywidgets.HTML()
-        self.widget = ipywidgets.VBox([ipywidgets.HBox([self.file, self.shape]), self.told])
+        self.shown = ipywidgets.HTML()
+        self.widget = ipywidgets.VBox([ipywidgets.HBox([self.file, self.shape]), self.shown])
         self.recording: Recording | None = None
         self.findings: Findings | None = None
         self._account = Account()
         self.file.observe(self._dropped, "value")
         self.shape.observe(self._named, "value")
 
+    def drop(self, name: str, content: bytes) -> None:
+        """Read a file as if it had been dropped on the form."""
+        try:
+            self.recording, self._account = _read(name, content)
+        except KvlabError as error:
+            self.recording = self.findings = None
+            self.shown.value = error_html(error)
+        else:
+            self._show()
+
     def _dropped(self, change: Mapping[str, Any]) -> None:
         for one in change["new"]:
-            try:
-                self.recording, self._account = _read(str(one["name"]), bytes(one["content"]))
-            except KvlabError as error:
-                self.recording = self.findings = None
-                self.told.value = error_html(error)
-            else:
-                self._show()
+            self.drop(str(one["name"]), bytes(one["content"]))
 
     def _named(self, change: Mapping[str, Any]) -> None:
         del change
@@ -72,11 +76,11 @@ class LogForm:
         try:
             self.findings = diagnose(self.recording, shape=self.shape.value.strip() or None)
         except KvlabError as error:
-            self.told.value = error_html(error)
+            self.shown.value = error_html(error)
             return
         own = self.recording.manifest.source in OWN
         checked = "" if own else checklist_part(checklist(self.recording, self.findings))
-        self.told.value = report_parts.findings_part(self.findings) + checked + account_part(self._account)
+        self.shown.value = report_parts.findings_part(self.findings) + checked + account_part(self._account)
 
 
 def log_form() -> LogForm:
