@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 from kvlab.errors import KvlabError
-from kvlab.importers.api_ps import OTHER, ApiPs
+from kvlab.importers.api_ps import listing_in, model_in, wrong_figures
 from kvlab.importers.engine import Engine
 from kvlab.importers.formats import Answer, formats
 from kvlab.importers.json_text import values
 from kvlab.importers.rows import Rows
-from kvlab.importers.stamps import Clock
+from kvlab.importers.stamps import Clock, zoned
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 
 MOST = 10_000
@@ -21,20 +21,17 @@ class Answers:
     """Reads answers into rows.
 
     Attributes:
+        model: The first model that a list named; "" when none.
         taken: Of the last text, the keys and values that were taken, and as what.
     """
 
     def __init__(self, rows: Rows, summary: Summary, engine: Engine, clock: Clock) -> None:
+        self._rows = rows
+        self._clock = clock
         self._summary = summary
         self._engine = engine
-        self._models = ApiPs(rows, summary)
-        self._models.clock = clock
+        self.model = ""
         self.taken: list[tuple[str, str, str]] = []
-
-    @property
-    def model(self) -> str:
-        """The first model that a list named; "" when none."""
-        return self._models.model
 
     def take(self, text: str, only: str | None) -> str | None:
         """Read the values of a JSON text; return the format of what was read, None when it is no JSON or of no shape that is known."""
@@ -53,27 +50,45 @@ class Answers:
     def _one(self, value: Any, only: str | None, text: str) -> str | None:
         if not isinstance(value, dict):
             return None
+        outer = cast("dict[str, Any]", value)
         if only in (None, "api-ps"):
             self._engine.end_block()
-            name, became = self._models.take(cast("dict[str, Any]", value))
-            if name != OTHER:
-                self._summary.count(name, became, text)
+            if (listing := listing_in(outer)) is not None:
+                self._listed(*listing, text)
                 return "api-ps"
-        told = cast("dict[str, Any]", value)
-        read = [answer for one in formats().values() if only in (None, one.name) for answer in one.answers if self._fits(answer, told)]
-        became = [self._read(answer, told) for answer in read]
+        read = [answer for one in formats().values() if only in (None, one.name) for answer in one.answers if self._fits(answer, outer)]
+        became = [self._read(answer, outer) for answer in read]
         if not read:
             return None
         self._summary.count(read[0].format, READ if READ in became else KNOWN, text)
         return read[0].format
 
-    def _fits(self, answer: Answer, told: dict[str, Any]) -> bool:
-        return all(key in told for key in answer.has) and all(
-            str(_at(told, path.partition("=")[0])) == path.partition("=")[2] for path in answer.fields if "=" in path
+    def _listed(self, moment: str, models: list[dict[str, Any]], text: str) -> None:
+        rows, at, figures = self._rows, zoned(moment, self._clock.first), 0
+        if at:
+            rows.t = self._clock.read(at)
+        if not models:
+            rows.add("listed", 0, "", "", None, "", at)
+        for model in map(model_in, models):
+            self.model = self.model or model.name
+            rows.add("listed", len(models), model.name, model.digest[:64], model.context, model.expires_at[:40], at)
+            for gauge, size in (("size", model.size), ("size_vram", model.size_vram)):
+                if size is not None:
+                    figures += 1
+                    rows.add("observed", gauge, model.name, size, None, None, "B", 1, None, at)
+        if any(map(wrong_figures, models)):
+            self._summary.partly += figures > 0
+            self._summary.count("answer of /api/ps with a figure that is none", NOT, text)
+        else:
+            self._summary.count("answer of /api/ps", READ, text)
+
+    def _fits(self, answer: Answer, outer: dict[str, Any]) -> bool:
+        return all(key in outer for key in answer.has) and all(
+            str(_at(outer, path.partition("=")[0])) == path.partition("=")[2] for path in answer.fields if "=" in path
         )
 
-    def _read(self, answer: Answer, told: dict[str, Any]) -> str:
-        each = _at(told, answer.each) if answer.each else [told]
+    def _read(self, answer: Answer, outer: dict[str, Any]) -> str:
+        each = _at(outer, answer.each) if answer.each else [outer]
         became = NOT
         for one in cast("list[Any]", each)[:MOST] if isinstance(each, list) else []:
             if isinstance(one, dict):
@@ -85,7 +100,7 @@ class Answers:
 
 
 def _at(value: Any, path: str) -> Any:
-    """Return what stands at a path of keys; None when nothing does."""
+    """Return what is at a path of keys; None when nothing is."""
     for key in path.split("."):
         value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
     return value

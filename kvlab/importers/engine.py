@@ -139,13 +139,13 @@ class Engine:
             self._listing.end()
         number = self._request(spec, fields)
         before, self._out.rows.request = self._out.rows.request, number
-        told = self._event(spec, fields) if spec.event else False
+        made = self._event(spec, fields) if spec.event else False
         # a peak of a request is in its own row
         without = ("peak",) if spec.request or spec.event == "began_anew" else ()
         for gauge in [name for name in fields if name in GAUGES and name not in without]:
-            told = self._figure(spec, fields, gauge) or told
+            made = self._figure(spec, fields, gauge) or made
         self._out.rows.request = before
-        return READ if told or spec.request else KNOWN
+        return READ if made or spec.request else KNOWN
 
     def _of_block(self, spec: Spec, fields: Fields) -> Fields:
         """Return a line's fields with those of the line that began its block."""
@@ -321,23 +321,23 @@ class Engine:
 
     def _generated(self, fields: Fields | None = None) -> None:
         """Keep what a generating program prints at its end; without further fields, or with a prompt's anew, it has ended."""
-        told = self._generate
-        if fields is None or any(name in told for name in fields):
-            if told:
-                tokens, generated = told.get("tokens"), told.get("generate_tokens")
-                prompt_tps, tps = told.get("prompt_tps"), told.get("generate_tps")
+        kept = self._generate
+        if fields is None or any(name in kept for name in fields):
+            if kept:
+                tokens, generated = kept.get("tokens"), kept.get("generate_tokens")
+                prompt_tps, tps = kept.get("prompt_tps"), kept.get("generate_tps")
                 rows = self._out.rows
                 rows.began("", int(tokens) if tokens else None)
                 prefill, decode = (count / rate if count and rate else None for count, rate in ((tokens, prompt_tps), (generated, tps)))
-                peak = told.get("peak")
+                peak = kept.get("peak")
                 rows.add("request_closed", None if generated is None else int(generated), None, prefill, decode, None if peak is None else int(peak), None)
                 rows.request = 0
-            self._generate = told = {}
+            self._generate = kept = {}
         for name, text in (fields or {}).items():
             figure = read_figure(text)
             value = None if figure is None else figure.observed if figure.observed is not None else figure.number
             if value is not None:
-                told[name] = value
+                kept[name] = value
 
 
 def _filled(spec: Spec, fields: Fields) -> Fields:

@@ -27,7 +27,7 @@ _MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 _SAMPLE = 4096
-"""Bytes by which it is told whether they are a text, and in which encoding."""
+"""Bytes that decide whether an input is a text, and in which encoding."""
 
 _NO_TEXT = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MOST_STRANGE = 0.1

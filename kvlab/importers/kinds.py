@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
-from typing import Protocol
 
 from kvlab.errors import UnreadableInput
-from kvlab.importers.account import Account
 from kvlab.importers.formats import formats
 from kvlab.importers.lines import MOST_LINES
 from kvlab.importers.ollama_log import FORMAT as OLLAMA
 from kvlab.importers.ollama_log import OllamaLog
 from kvlab.importers.paste import API_PS, TABLE, Paste
 from kvlab.importers.rows import Rows
-from kvlab.importers.stamps import Clock
 from kvlab.importers.summary import Summary
 
 SAMPLES = "samples"
@@ -35,37 +31,8 @@ LEAST = 0.5
 _DIGITS = re.compile(r"\d+")
 
 
-class Importer(Protocol):
-    """What reads one kind of input into rows."""
-
-    @property
-    def clock(self) -> Clock:
-        """Turns its moments into seconds."""
-        ...
-
-    @property
-    def model(self) -> str:
-        """The first model that was named; "" when none."""
-        ...
-
-    @property
-    def version(self) -> str | None:
-        """The server's version, when it was named."""
-        ...
-
-    @property
-    def account(self) -> Account:
-        """What became of its figures."""
-        ...
-
-    def lines(self, lines: Sequence[str]) -> None:
-        """Read the next lines."""
-        ...
-
-    def finish(self) -> None:
-        """The file ends: write what waits."""
-        ...
-
+Importer = OllamaLog | Paste
+"""What reads one kind of input into rows."""
 
 KINDS: dict[str, str] = {
     API_PS: "answers of GET /api/ps as JSON",

@@ -1,8 +1,8 @@
-"""Several files of one server as one recording, on one time axis: a log beside samples of its bytes, a log in its rotated pieces.
+"""Several files of one server as one recording, on one time axis: a log with samples of its bytes, a log in its rotated pieces.
 
 Rules: logs are one log, in the order of their first moments. A sample after a request and before the next belongs to that request, unless a runner began
 anew in between or nothing was listed any more. A moment without a zone is in the zone of the file that names one. A table that numbers requests without their
-tokens beside a log numbers the log's. A file that names no moment stands behind the others, and the summary says so.
+tokens, next to a log, numbers the log's. A file that names no moment comes after the others, and the summary says so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kvlab.importers.inputs import Input
 from kvlab.importers.kinds import Importer
 from kvlab.importers.lines import head_of
 from kvlab.importers.ollama_runners import ANEW
-from kvlab.importers.read import UNKNOWN, Imported, Kept, import_file, kind_of, policy_of, read_into
+from kvlab.importers.read import UNKNOWN, Imported, import_file, kind_of, policy_of, read_into
 from kvlab.importers.rows import KeptTables, Rows
 from kvlab.importers.stamps import find_moment, seconds_between, zoned
 from kvlab.importers.summary import Summary
@@ -74,7 +74,7 @@ def import_files(paths: Sequence[str | Path], kind: str | None = None, out: str 
         recorder.write_table(whole)
         recorder.finish()
     requests = whole.filter(pl.col("kind") == "request_began").height
-    return Imported(first.kind, requests, whole.height, Kept(summary, recorder, lambda: first.importer.account))
+    return Imported(first.kind, requests, whole.height, summary, recorder, first.importer)
 
 
 def _parts(files: Sequence[Input], kind: str | None) -> list[_Part]:
@@ -88,7 +88,7 @@ def _parts(files: Sequence[Input], kind: str | None) -> list[_Part]:
 def _part(files: Sequence[Input], kind: str) -> _Part:
     kept, summary = KeptTables(), Summary()
     rows = Rows(kept, kind)
-    importer = read_into(rows, summary, files[0], kind, files[1:], asked=False)
+    importer = read_into(rows, summary, files[0], kind, files[1:], given=False)
     return _Part(" + ".join(file.name for file in files), kind, importer, summary, rows.requests, kept.tables)
 
 
@@ -104,12 +104,12 @@ def _merged(parts: Sequence[_Part], summary: Summary) -> tuple[pl.DataFrame, str
     """Return the events of all parts in the order of time, numbered anew, and the first moment."""
     firsts = [part.importer.clock.first for part in parts]
     zone = next((first for first in firsts if first and _has_zone(first)), "")
-    told = [zoned(first, zone) for first in firsts]
-    began = min((first for first in told if first), key=_since_1970, default="")
+    moments = [zoned(first, zone) for first in firsts]
+    began = min((first for first in moments if first), key=_since_1970, default="")
     has_log = parts[0].kind == LOG and parts[0].requests > 0
     frames: list[pl.DataFrame] = []
     numbered = 0
-    for place, (part, first) in enumerate(zip(parts, told, strict=True)):
+    for place, (part, first) in enumerate(zip(parts, moments, strict=True)):
         events = pl.concat(part.tables, how="diagonal").sort("seq")
         of_log = has_log and place > 0 and part.requests > 0 and _only_numbers(events)
         if of_log:
@@ -119,7 +119,7 @@ def _merged(parts: Sequence[_Part], summary: Summary) -> tuple[pl.DataFrame, str
         numbered += 0 if of_log else part.requests
         since = seconds_between(began, first) if first else None
         if since is None:
-            summary.notes.append(f"{part.name}: names no moment, so its figures stand behind those of the other files")
+            summary.notes.append(f"{part.name}: names no moment, so its figures come after those of the other files")
         # a file's own order stays, also where its moments step back
         key = pl.col("t").cum_max() + since if since is not None else pl.lit(float("inf"))
         frames.append(events.with_columns(key.alias("key"), (pl.col("t") + (since or 0.0)).alias("t"), pl.lit(place).alias("part")))
@@ -128,7 +128,7 @@ def _merged(parts: Sequence[_Part], summary: Summary) -> tuple[pl.DataFrame, str
 
 
 def _with_requests(events: pl.DataFrame) -> pl.DataFrame:
-    """Return the events with figures that stand between two requests as those of the first one."""
+    """Return the events with figures between two requests as those of the first one."""
     kind = pl.col("kind")
     anew = kind.eq("listed") & pl.col("count").eq(0) if "count" in events.columns else pl.lit(value=False)
     if "state" in events.columns:

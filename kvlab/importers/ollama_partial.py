@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from kvlab.importers.account import Account
 from kvlab.importers.ollama_records import Records, words
@@ -22,6 +22,9 @@ from kvlab.importers.rows import Rows
 from kvlab.importers.stamps import SEPARATOR
 from kvlab.importers.summary import KNOWN, NOT, READ, Summary
 from kvlab.importers.wrappings import is_mark
+
+if TYPE_CHECKING:
+    from kvlab.importers.ollama_log import OllamaLog
 
 GIN = "[GIN]"
 """How the server's lines of calls from outside begin."""
@@ -55,22 +58,6 @@ _CRASH = re.compile(r"^(?:panic: |fatal error: |libc\+\+abi: terminating|SIG[A-Z
 _TRACE = re.compile(r"^(?:goroutine \d+|created by |\t.*\.go:\d+|\s*[\w./*()-]+\(.*\)\s*$|\s*(?:r\d+|rip|rsp|pc|lr|sp|x\d+|fault|exit status)\b)", re.ASCII)
 _SYSTEMD = re.compile(r"(?:Started|Starting|Stopped|Stopping) .*[Oo]llama|[\w@.\-]{1,80}\.service: ")
 _OTHER = re.compile(r"^(?:llama|ggml|gguf|load_|print_info|clip|srv |slot |main:|init|common_|sched_|set_|time=|build:|graph_|alloc_|kv_)")
-
-
-class Reader(Protocol):
-    """What reads records."""
-
-    def record(self, text: str) -> bool | None:
-        """Read a record; None when it is not one, False when it lacks attributes."""
-        ...
-
-    def knows(self, text: str) -> bool:
-        """Return whether the record's message is a known one."""
-        ...
-
-    def may_become_known(self, text: str) -> bool:
-        """Return whether the record's message is a known one or the beginning of one."""
-        ...
 
 
 class Samples:
@@ -145,7 +132,7 @@ class PartialLines:
 
     __slots__ = ("_crashed", "_pieces", "_reader", "_rows", "_summary", "_ways", "samples", "waits")
 
-    def __init__(self, reader: Reader, records: Records, rows: Rows, summary: Summary) -> None:
+    def __init__(self, reader: OllamaLog, records: Records, rows: Rows, summary: Summary) -> None:
         self._reader = reader
         self._rows = rows
         self._summary = summary

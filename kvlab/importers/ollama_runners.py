@@ -1,7 +1,7 @@
 """Runner processes of an Ollama log: which are alive, and whose trie a dump shows.
 
 Records of a runner do not name it. While one is alive everything is its own. While several are, a dump goes to the one whose last dump has the most edges
-in common with it; that they mixed is told once as a warning.
+in common with it; that they mixed is said once, as a warning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kvlab.importers.rows import Rows
 from kvlab.importers.trie_dumps import DumpReader, Row
 from kvlab.importers.trie_seen import Names, TrieSeen
 
-MIXED = "several runners were alive at once; records do not name theirs, so requests and tries are told apart by their figures only"
+MIXED = "several runners were alive at once; records do not name theirs, so requests and tries are kept apart by their figures only"
 
 ENDS = ("stopping", "unloaded")
 """States with which a runner ends."""

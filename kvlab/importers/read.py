@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,44 +21,40 @@ from kvlab.recording import Manifest, Recorder, Recording
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kept:
-    """What is kept of an import: the counts of its lines, and where its events went."""
-
-    summary: Summary
-    recorder: Recorder
-    account: Callable[[], Account]
-
-
+@dataclass(eq=False)
 class Imported:
     """A file that was read.
 
     Attributes:
         kind: What it was taken for.
-        summary: What became of its lines.
-        requests: How many requests it tells of.
+        requests: How many requests it has.
         events: How many events were written.
-        path: The recording's folder.
+        summary: What became of its lines.
+        recorder: Where the events went.
+        importer: What read it.
     """
 
-    def __init__(self, kind: str, requests: int, events: int, kept: Kept) -> None:
-        self.kind = kind
-        self.summary = kept.summary
-        self._account = kept.account
-        self.requests = requests
-        self.events = events
-        self.path = kept.recorder.path
-        self._recorder = kept.recorder
+    kind: str
+    requests: int
+    events: int
+    summary: Summary
+    recorder: Recorder
+    importer: Importer
+
+    @property
+    def path(self) -> Path:
+        """The recording's folder."""
+        return self.recorder.path
 
     @cached_property
     def account(self) -> Account:
         """What became of its figures, of all lines of a small file, else of the first ones."""
-        return self._account()
+        return self.importer.account
 
     @cached_property
     def recording(self) -> Recording:
-        """The recording, read back when first asked for, all events at once: 8.5 million, of a log of 1 GB at INFO, take 6 GB of this process's bytes."""
-        return self._recorder.close()
+        """The recording, read back at the first use, all events at once: 8.5 million, of a log of 1 GB at INFO, take 3 GB of this process's bytes."""
+        return self.recorder.close()
 
 
 def import_file(path: str | Path, kind: str | None = None, out: str | Path | None = None) -> Imported:
@@ -77,12 +73,12 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
     chosen = kind_of(file, kind)
     if out is not None and file.is_small:
         # an earlier recording there is not replaced by one of a file that cannot be read
-        read_into(Rows(None, chosen), Summary(), file, chosen, asked=kind is not None)
+        read_into(Rows(None, chosen), Summary(), file, chosen, given=kind is not None)
     summary = Summary()
     recorder = Recorder(Manifest.now(model=UNKNOWN, origin={"file": file.name, "kind": chosen}, source=chosen), out=out)
     try:
         rows = Rows(recorder, chosen)
-        importer = read_into(rows, summary, file, chosen, asked=kind is not None)
+        importer = read_into(rows, summary, file, chosen, given=kind is not None)
         recorder.manifest = dataclasses.replace(
             recorder.manifest,
             model=importer.model or UNKNOWN,
@@ -94,19 +90,19 @@ def import_file(path: str | Path, kind: str | None = None, out: str | Path | Non
         # what was written stays, as a recording that is not complete
         recorder.__exit__(type(error), error, None)
         raise
-    return Imported(chosen, rows.requests, rows.seq, Kept(summary, recorder, lambda: importer.account))
+    return Imported(chosen, rows.requests, rows.seq, summary, recorder, importer)
 
 
-def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequence[Input] = (), *, asked: bool = True) -> Importer:
+def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequence[Input] = (), *, given: bool = True) -> Importer:
     """Read an input of a known kind into rows, count its lines, and return what read it; `more` are further pieces of the same.
 
-    That the kind was not `asked` for, but recognised, changes what is said of a file of which nothing can be read.
+    That the kind was not `given`, but recognised, changes what is said of a file of which nothing can be read.
 
     Raises:
         UnreadableInput: it cannot be read, or nothing in it is of that kind.
     """
     # what was recognised by its beginning may go on as something else
-    importer = importer_of(kind if asked or kind == "ollama-log" else SAMPLES, rows, summary)
+    importer = importer_of(kind if given or kind == "ollama-log" else SAMPLES, rows, summary)
     try:
         seen = Seen() if more else None
         for piece in (file, *more):
@@ -123,7 +119,7 @@ def read_into(rows: Rows, summary: Summary, file: Input, kind: str, more: Sequen
     for line_kind in summary.kinds.values():
         rows.add("lines_counted", line_kind.name, line_kind.understood, line_kind.count, line_kind.line)
     rows.flush()
-    _nothing_read(summary, file.name, kind, asked=asked)
+    _nothing_read(summary, file.name, kind, given=given)
     return importer
 
 
@@ -165,12 +161,12 @@ def kind_of(file: Input, kind: str | None) -> str:
     return found
 
 
-def _nothing_read(summary: Summary, name: str, kind: str, *, asked: bool) -> None:
+def _nothing_read(summary: Summary, name: str, kind: str, *, given: bool) -> None:
     if not summary.total(READ) and not summary.partly:
         raise UnreadableInput(
             what=f"nothing in {name!r} could be read as {kind} ({KINDS[kind]})",
             why=f"{summary.total(NOT):,} lines were not understood, {summary.total(KNOWN):,} are known and have no figures",
-            hint=f"the kinds are {', '.join(KINDS)}; {'leave --as out to have it recognised' if asked else '--as KIND reads it as what you say it is'}",
+            hint=f"the kinds are {', '.join(KINDS)}; {'leave --as out to have it recognised' if given else '--as KIND reads it as what you say it is'}",
         )
 
 

@@ -19,7 +19,7 @@ MOST = 50_000
 """Rows that may wait."""
 
 READING = tuple(item.name for item in fields(BytesRead) if item.name not in {*(one.name for one in fields(Event)), "phase"})
-"""What a whole reading of bytes tells."""
+"""The figures of a whole reading of bytes."""
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "loaded": ("weights", "active", "pool"),
@@ -51,11 +51,11 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "life_sign": ("state", "model", "pid", "seconds", "message"),
     "lines_counted": ("label", "understood", "count", "line"),
 }
-"""What an importer tells of each kind of event, in this order; the other fields are not known."""
+"""What an importer gives of each kind of event, in this order; the other fields are not known."""
 
 _STAMPS = frozenset({"seq", "t", "request", "source"})
 _KINDS = {"bytes_told": "bytes_read"}
-"""What a kind of row is called as an event, where that differs: a reading that is told whole, and by whom."""
+"""What a kind of row is called as an event, where that differs: a whole reading, and its source."""
 
 
 class Tables(Protocol):

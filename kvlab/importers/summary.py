@@ -13,7 +13,7 @@ from kvlab.visible_text import visible
 READ, KNOWN, NOT = UNDERSTOOD
 
 MOST = 400
-"""Kinds that are told apart."""
+"""Kinds that are counted apart."""
 
 OTHERS = "other lines"
 
@@ -26,7 +26,7 @@ class LineKind:
         name: The kind's name.
         understood: What was made of them, one of `UNDERSTOOD`.
         count: How many there are.
-        line: Where the first one stands, from 1; 0 when not noted.
+        line: The first one's line, from 1; 0 when not noted.
         example: How the first one begins.
     """
 

@@ -1,4 +1,4 @@
-"""Whether a table is one of figures that are asked about here, and which of its columns no question reads: both are told, neither is passed over in silence."""
+"""Whether a table has figures that some question reads, which of its columns none does, and which way round it is; what is not read is said."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _kind(grid: Grid, place: int) -> str:
 
 
 def unread(grid: Grid, columns: Sequence[Sequence[Column]], figures: Sequence[Sequence[Sequence[Figure | None]]]) -> Iterator[str]:
-    """Yield a sentence for every column that no question will read as it stands."""
+    """Yield a sentence for every column that no question will read as it is."""
     for title, several, cells in zip(grid.titles, columns, figures, strict=True):
         column, found = several[0], [figure for row in cells for figure in row if figure is not None]
         if len(several) > 1 or not found:
@@ -85,8 +85,8 @@ def seconds_after(text: str) -> float | None:
     found = _AFTER.search(text.strip())
     if found is None:
         return None
-    told = found[1].replace(" ", "")
-    return read_duration(re.sub(r"(?:min)$", "m0s", re.sub(r"sec$", "s", told))) if told[-1].isalpha() else float(told)
+    after = found[1].replace(" ", "")
+    return read_duration(re.sub(r"(?:min)$", "m0s", re.sub(r"sec$", "s", after))) if after[-1].isalpha() else float(after)
 
 
 def times_across(titles: Sequence[str]) -> dict[int, float]:

@@ -1,4 +1,4 @@
-"""The table of requests that `kvlab export --as csv` writes, read back: its headings are ours, and its bytes stand as whole numbers without a unit."""
+"""The table of requests that `kvlab export --as csv` writes, read back: its headings are ours, and its bytes are whole numbers without a unit."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ def is_own(titles: Sequence[str]) -> bool:
 
 def write_row(rows: Rows, titles: Sequence[str], cells: Sequence[str]) -> bool:
     """Write a request; return False when its row names none, or has a figure that cannot be."""
-    told = {title.strip().lower(): cell.strip() for title, cell in zip(titles, cells, strict=True)}
-    if any(told.get(name) and _count(told[name]) is None for name in (*READING, *_OF_TWIN, "request", "tokens", "matched", "cached", "left", "retained")):
+    named = {title.strip().lower(): cell.strip() for title, cell in zip(titles, cells, strict=True)}
+    if any(named.get(name) and _count(named[name]) is None for name in (*READING, *_OF_TWIN, "request", "tokens", "matched", "cached", "left", "retained")):
         return False
-    count = {name: _count(text) for name, text in told.items()}
+    count = {name: _count(text) for name, text in named.items()}
     number, tokens = count.get("request"), count.get("tokens")
     if not number:
         return False
     rows.request = number
     rows.requests += 1
-    rows.add("request_began", told.get("label", ""), tokens)
+    rows.add("request_began", named.get("label", ""), tokens)
     if count.get("matched") is not None or count.get("cached") is not None:
-        layer = told.get("limiting_layer", "")
-        rows.add("matched", tokens, count.get("matched"), count.get("cached"), count.get("left"), told.get("reason") or None, layer or None)
+        layer = named.get("limiting_layer", "")
+        rows.add("matched", tokens, count.get("matched"), count.get("cached"), count.get("left"), named.get("reason") or None, layer or None)
     parts = [count.get(name) for name in ("retained", "live", "snapshots")]
     if None not in parts and "weights" not in count:
         whole, live, snapshots = (part or 0 for part in parts)
         count["weights"] = max(0, whole - live - snapshots)
     rows.add("bytes_told", None, "close", *(count.get(name) for name in READING))
-    seconds = {name: _seconds(told.get(name, "")) for name in ("prefill_s", "decode_s", "ttft_s")}
+    seconds = {name: _seconds(named.get(name, "")) for name in ("prefill_s", "decode_s", "ttft_s")}
     rows.add(
-        "request_closed", count.get("generated"), told.get("stop") or None, seconds["prefill_s"], seconds["decode_s"], count.get("peak"), seconds["ttft_s"]
+        "request_closed", count.get("generated"), named.get("stop") or None, seconds["prefill_s"], seconds["decode_s"], count.get("peak"), seconds["ttft_s"]
     )
     predicted = {name: count.get(title) for title, name in _OF_TWIN.items()}
     if any(value is not None for value in predicted.values()):

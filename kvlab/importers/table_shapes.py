@@ -55,7 +55,7 @@ class Grid:
     head: int = 1
 
     def shift(self, above: Sequence[str]) -> None:
-        """Lines of prose stand above it."""
+        """Lines of prose are above it."""
         self.places = [place + len(above) for place in self.places]
         self.odd = [*enumerate(above, 1), *((place + len(above), line) for place, line in self.odd)]
         self.head += len(above) if self.head else 0
@@ -67,22 +67,22 @@ def read_grid(lines: Sequence[str]) -> Grid | None:
     Raises:
         UnreadableInput: it has too many rows or columns.
     """
-    told = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("```")]
-    begin = next((place for place, (_, line) in enumerate(told[1:]) if _UNDER_A_HEADING.fullmatch(line)), None)
-    before = told[:begin] if begin is not None else []
-    told = told[len(before) :]
-    comments = sum(line.lstrip().startswith("#") for _, line in told)
-    told = [(number, line) for number, line in told if not line.lstrip().startswith("#")]
-    if len(told) < 2:
+    shown = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("```")]
+    begin = next((place for place, (_, line) in enumerate(shown[1:]) if _UNDER_A_HEADING.fullmatch(line)), None)
+    before = shown[:begin] if begin is not None else []
+    shown = shown[len(before) :]
+    comments = sum(line.lstrip().startswith("#") for _, line in shown)
+    shown = [(number, line) for number, line in shown if not line.lstrip().startswith("#")]
+    if len(shown) < 2:
         return None
-    if len(told) > MOST_ROWS:
-        raise UnreadableInput(f"the table has {len(told):,} rows", f"at most {MOST_ROWS:,} are read", "split it")
-    for shape, split in _shapes(told[0][1]):
-        grid = _grid(shape, split(told[0][1]), [(number, line, split(line)) for number, line in told[1:]])
+    if len(shown) > MOST_ROWS:
+        raise UnreadableInput(f"the table has {len(shown):,} rows", f"at most {MOST_ROWS:,} are read", "split it")
+    for shape, split in _shapes(shown[0][1]):
+        grid = _grid(shape, split(shown[0][1]), [(number, line, split(line)) for number, line in shown[1:]])
         if grid is not None:
             grid.comments += comments + sum(line.startswith("```") for line in lines)
             grid.odd = [*before, *grid.odd]
-            grid.head = told[0][0]
+            grid.head = shown[0][0]
             return grid
     return None
 
@@ -98,13 +98,13 @@ def _shapes(first: str) -> list[tuple[str, Splitter]]:
     return shapes
 
 
-def _grid(shape: str, titles: list[str], told: list[tuple[int, str, list[str]]]) -> Grid | None:
+def _grid(shape: str, titles: list[str], shown: list[tuple[int, str, list[str]]]) -> Grid | None:
     figures = sum(map(_is_figure, titles))
     # turns may stand across the top: then the first heading alone is none
     if not 2 <= len(titles) <= MOST_COLUMNS or (figures and (shape == "columns" or figures < len(titles) - 1 or _is_figure(titles[0]))):
         return None
     grid = Grid(shape, [title[:LONGEST_CELL] for title in titles])
-    for number, line, cells in told:
+    for number, line, cells in shown:
         if _RULE.fullmatch(line):
             grid.comments += 1
         elif len(cells) == len(titles):
@@ -113,7 +113,7 @@ def _grid(shape: str, titles: list[str], told: list[tuple[int, str, list[str]]])
         else:
             grid.odd.append((number, line))
     has_figures = any(_is_figure(cell) or (shape == "bars" and any(map(_is_figure, cell.split()))) for row in grid.rows[:50] for cell in row)
-    # in markdown a rule under the heading says where the table is, whatever stands around it
+    # in markdown a rule under the heading says where the table is, whatever is around it
     return grid if (shape == "markdown" or len(grid.rows) > len(grid.odd)) and grid.rows and has_figures else None
 
 
@@ -159,7 +159,7 @@ def grid_of_pairs(lines: Sequence[str]) -> Grid | None:
         if not pairs:
             grid.odd.append((place, line))
             continue
-        told = {pair["name"]: pair["value"].strip('"') for pair in pairs}
-        grid.rows.append(([line[: pairs[0].start()].strip()] if any(first) else []) + [told.get(name, "") for name in names])
+        shown = {pair["name"]: pair["value"].strip('"') for pair in pairs}
+        grid.rows.append(([line[: pairs[0].start()].strip()] if any(first) else []) + [shown.get(name, "") for name in names])
         grid.places.append(place)
     return grid

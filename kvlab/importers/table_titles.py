@@ -68,7 +68,7 @@ def columns_of(title: str) -> list[Column]:
 
 
 def arms_of(titles: Sequence[str]) -> list[list[Column]]:
-    """Return the columns of all headings; where several have the same gauge, what stands before it is an arm."""
+    """Return the columns of all headings; where several have the same gauge, what is before it is an arm."""
     found = [columns_of(title) for title in titles]
     single = [_column(title, "") for title in titles]
     same = [one.gauge for one, several in zip(single, found, strict=True) if len(several) == 1 and one.role == GAUGE]
@@ -76,7 +76,7 @@ def arms_of(titles: Sequence[str]) -> list[list[Column]]:
 
 
 def is_known(column: Column) -> bool:
-    """Return whether a column is one that some question reads, whatever stands in it."""
+    """Return whether a column is one that some question reads, whatever is in it."""
     return column.role != GAUGE or column.gauge in GAUGES or column.gauge in _PROBED or column.gauge.endswith("_tps")
 
 

@@ -1,8 +1,8 @@
 """How a column of a pasted table is read: what points and commas stand for in it, and which of its bare figures are bytes.
 
 Rules: a column is read in one way. What its own cells say counts first, then what the table's other cells say. Points before three figures in a column of
-megabytes that nothing explains may be thousands or decimals: then nobody guesses, the reader is asked. Whole numbers from `LEAST_BARE` up in a column that
-is known to hold bytes are bytes, as /api/ps tells them.
+megabytes that nothing explains may be thousands or decimals: then nobody guesses, the table is refused. Whole numbers from `LEAST_BARE` up in a column that
+is known to hold bytes are bytes, as /api/ps has them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kvlab.importers.table_titles import COUNTS, Column, holds_bytes
 from kvlab.units import LARGEST
 
 LEAST_BARE = 10**8
-"""The least whole number that tells that a column's figures without a unit are bytes."""
+"""The least whole number that shows that a column's figures without a unit are bytes."""
 
 _PIECES = re.compile(r"[-+~]?\d[\d.,]*(?:\s?(?:[KMGT]i?B|[KMGT]|B)\b)?")
 _MEGA = frozenset({"mb", "mib", "m"})
@@ -55,7 +55,7 @@ def column_figures(title: str, cells: Sequence[str], columns: Sequence[Column], 
     """Return the figures of every cell of a column: one each, or as many as its heading names.
 
     Raises:
-        UnreadableInput: its points may be thousands or decimals, and nothing tells which.
+        UnreadableInput: its points may be thousands or decimals, and nothing decides it.
     """
     cells = [cell if read_figure(cell) is not None else without_remark(cell) for cell in cells]
     if len(columns) == 1:
@@ -95,7 +95,7 @@ def bare_bytes(figures: list[Figure | None], column: Column) -> list[Figure | No
 def _plain(title: str, cells: Sequence[str], column: Column, table: Signs) -> Sequence[str]:
     """Return a column's cells with a point as the decimal sign and nothing between thousands, where that is not clear from each cell alone."""
     if table.comma == "decimal" and table.point != "decimal":
-        # a point before three figures stands between thousands where a comma is the decimal sign
+        # a point before three figures is between thousands where a comma is the decimal sign
         cells = [_THOUSANDS.sub(r"\1", cell) if _THOUSANDS.search(cell) else cell for cell in cells]
     if column.role in COUNTS:
         return _counts(title, cells, table)
@@ -111,7 +111,7 @@ def _plain(title: str, cells: Sequence[str], column: Column, table: Signs) -> Se
         shown = undressed(odd)
         raise UnreadableInput(
             what=f"the column {title.strip()!r} can be read in two ways: {shown} may be {shown.replace('.', '')} or {shown.partition('.')[0]}, in megabytes",
-            why="a point before three figures stands between thousands or is a decimal sign, and no other figure of the table tells which",
+            why="a point before three figures is between thousands or is a decimal sign, and no other figure of the table decides it",
             hint=f"write {shown.replace('.', '')} without points, or give the column in GB",
         )
     if point == "thousands":

@@ -1,6 +1,6 @@
 """Pasted tables of figures, as events: a row with a request's number, its tokens or its times becomes a request, every other figure an `observed`.
 
-A table of gauges with the columns before and after is read along its rows: the gauge stands in the first cell, the column is the label. One with turns or
+A table of gauges with the columns before and after is read along its rows: the gauge is in the first cell, the column is the label. One with turns or
 arms across the top is turned first; times across the top are readings of one quantity that settles.
 """
 
@@ -50,7 +50,7 @@ class Table:
         """Read one whose lines have these numbers in the text.
 
         Raises:
-            UnreadableInput: its points may be thousands or decimals, and nothing tells which.
+            UnreadableInput: its points may be thousands or decimals, and nothing decides it.
         """
         self._places = lines
         # requests of a table that follows others are further ones
@@ -117,13 +117,13 @@ class Table:
         if titles.PROMPT in by_role:
             columns = [_round(several, found) for several, found in zip(columns, figures, strict=True)]
         self._summary.notes += unread(grid, columns, figures)
-        asked = {several[0] for several, found in zip(columns, figures, strict=True) if any(figure is not None for row in found for figure in row)}
+        with_figures = {several[0] for several, found in zip(columns, figures, strict=True) if any(figure is not None for row in found for figure in row)}
         names = [several[0].gauge if several[0].role == titles.GAUGE else several[0].role for several in columns]
         for index, (place, row) in enumerate(zip(grid.places, grid.rows, strict=True)):
             cells = [cell for column, several in enumerate(columns) for cell in _cells(several, row[column], figures[column][index])]
             possible: list[Cell] = [(column, None, "") if _cannot_be(column, figure) else (column, figure, text) for column, figure, text in cells]
             read = self._row(possible, index + 1 if is_requests else 0, first=index == 0)
-            whole = all(_is_read(*cell) for cell in cells if cell[0] in asked)
+            whole = all(_is_read(*cell) for cell in cells if cell[0] in with_figures)
             self._counted(place, read, row, whole=whole, names=names)
 
     def _row(self, cells: list[Cell], number: int, *, first: bool) -> bool:
@@ -131,10 +131,10 @@ class Table:
             return False
         by_role = {column.role: (figure, text) for column, figure, text in cells if column.role != titles.GAUGE}
         if titles.REQUEST in by_role:
-            told = _number(*by_role[titles.REQUEST], first=first)
-            if told is None or told > MOST_REQUEST:
+            own = _number(*by_role[titles.REQUEST], first=first)
+            if own is None or own > MOST_REQUEST:
                 return False
-            number = told
+            number = own
         number = number + self._first if number else 0
         named = next((by_role[role][1] for role in (titles.LABEL, titles.PROMPT) if role in by_role), None)
         if named is None:

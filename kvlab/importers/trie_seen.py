@@ -10,6 +10,7 @@ Invariants: no recursion, a hostile dump may be as deep as it likes; only the pa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 from kvlab.importers.rows import Rows
 from kvlab.importers.trie_dumps import Dumped, DumpReader, Row, change, leads_to, pair, planted, walk
@@ -24,21 +25,8 @@ ALL_LAYERS = "all"
 class Names:
     """Numbers of nodes and snapshots that no trie of one import shares."""
 
-    __slots__ = ("_node", "_snapshot")
-
     def __init__(self) -> None:
-        self._node = -1
-        self._snapshot = 0
-
-    def next_node(self) -> int:
-        """Return a node's number that was not used before."""
-        self._node += 1
-        return self._node
-
-    def next_snapshot(self) -> int:
-        """Return a snapshot's number that was not used before."""
-        self._snapshot += 1
-        return self._snapshot
+        self.node, self.snapshot = count(), count(1)
 
 
 class TrieSeen:
@@ -82,21 +70,21 @@ class TrieSeen:
             self._remove(self._nodes[0], rows)
         self._nodes, self.rows, self._frontier = [], [], -1
 
-    def _first(self, told: list[Row], rows: Rows) -> None:
-        self._nodes, (root,) = planted(told, 0)
-        root.node = self._names.next_node()
+    def _first(self, listed: list[Row], rows: Rows) -> None:
+        self._nodes, (root,) = planted(listed, 0)
+        root.node = next(self._names.node)
         rows.add_to(0, "node_born", (root.node, -1, 0, 0, root.user))
         self._snapshots(None, root, rows)
         for child in root.children:
             self._born(root, child, rows)
 
-    def _next(self, told: list[Row], rows: Rows) -> None:
-        found = change(self.rows, told)
+    def _next(self, listed: list[Row], rows: Rows) -> None:
+        found = change(self.rows, listed)
         if found is None:
             return
         above, depth = self._nodes[found.above], found.depth
         old = [node for node, row in zip(self._nodes[found.first : found.old_end], self.rows[found.first : found.old_end], strict=True) if row[0] == depth]
-        nodes, new = planted(told[found.first : found.new_end], depth)
+        nodes, new = planted(listed[found.first : found.new_end], depth)
         self._match(above, old, new, rows)
         above.children[found.place : found.place + len(old)] = new
         self._nodes[found.first : found.old_end] = nodes
@@ -169,7 +157,7 @@ class TrieSeen:
         # what is left is a leaf that grew: a new child that took its parent's edge
         for other in below.children:
             self._remove(other, rows)
-        new.node = self._names.next_node()
+        new.node = next(self._names.node)
         rows.add("node_born", new.node, below.node, below.end, new.end, new.user)
         rows.add("node_merged", new.node, below.node, new.start, new.end)
         self._close_snapshot(below, rows)
@@ -181,7 +169,7 @@ class TrieSeen:
     def _split(self, old: Dumped, head: Dumped, rows: Rows) -> list[tuple[Dumped, Dumped]]:
         start, after = old.start, head
         while after.end < old.end:
-            after.node = self._names.next_node()
+            after.node = next(self._names.node)
             rows.add("node_split", old.node, after.node, start, after.end)
             self._snapshots(None, after, rows)
             start = after.end
@@ -201,7 +189,7 @@ class TrieSeen:
         waiting = [(above, top)]
         while waiting:
             parent, node = waiting.pop()
-            node.node = self._names.next_node()
+            node.node = next(self._names.node)
             rows.add("node_born", node.node, parent.node, node.start, node.end, node.user)
             self._snapshots(None, node, rows)
             waiting += [(node, child) for child in reversed(node.children)]
@@ -224,7 +212,7 @@ class TrieSeen:
         if old is not None:
             self._close_snapshot(old, rows)
         if (new.size or new.snap) and new.end:
-            new.snapshot = self._names.next_snapshot()
+            new.snapshot = next(self._names.snapshot)
             state = "owned" if new.size else "lazy"
             rows.add("snapshot_taken", new.snapshot, 0, ALL_LAYERS, new.start, new.end, state, new.size, None, None)
             rows.add("snapshot_placed", new.snapshot, new.node)

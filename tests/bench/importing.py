@@ -24,7 +24,7 @@ SIZE = 10**9
 """Bytes of each log."""
 
 BAR_MB_S = {"trace": 50.0}
-"""Megabytes a second below which the bench fails: a log of a gigabyte is one at TRACE. The other mixes are told."""
+"""Megabytes a second below which the bench fails: a log of a gigabyte is one at TRACE. The other mixes are shown."""
 
 BAR_BYTES = 500 * 10**6
 """The most bytes that the importer's process may hold."""

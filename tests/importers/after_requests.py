@@ -1,8 +1,8 @@
 """What two recordings can be compared by, when one of them saw the trie only at the ends of requests, as dumps of a log show it.
 
-The reduction of a table of intervals: a row stands after a request if it is alive right after the event that closed it. Rows that are equal in all columns but
-`born` and `died`, and stand after consecutive requests, are one row, from the first of these requests up to, not including, the one after which it is
-gone (None while it stands). What was born and died between two closes is not in it, nor is a version that was there again at the next close.
+The reduction of a table of intervals: a row is there after a request if it is alive right after the event that closed it. Rows that are equal in all
+columns but `born` and `died`, after consecutive requests, are one row, from the first of these requests up to, not including, the one after which it is gone
+(None while it is alive). What was born and died between two closes is not in it, nor is a version that was there again at the next close.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def closes(recording: Recording) -> list[int]:
 
 def after_requests(table: pl.DataFrame, seqs: list[int]) -> list[Row]:
     """The rows of `nodes` or `spans`, with the places in `seqs` (from 0) of the requests after which they first stand and first do not."""
-    stands: dict[Row, set[int]] = {}
+    there: dict[Row, set[int]] = {}
     for row in table.rows(named=True):
         key = tuple(value for name, value in row.items() if name not in ("born", "died"))
-        stands.setdefault(key, set()).update(place for place, seq in enumerate(seqs) if row["born"] <= seq and (row["died"] is None or row["died"] > seq))
+        there.setdefault(key, set()).update(place for place, seq in enumerate(seqs) if row["born"] <= seq and (row["died"] is None or row["died"] > seq))
     reduced: list[Row] = []
-    for key, places in stands.items():
+    for key, places in there.items():
         for _, run in groupby(enumerate(sorted(places)), lambda one: one[1] - one[0]):
             first, *_, last = [place for _, place in run] * 2
             reduced.append((*key, first, None if last + 1 == len(seqs) else last + 1))

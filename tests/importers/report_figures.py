@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 _DECIMAL = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _BINARY = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "K": 2**10, "M": 2**20, "G": 2**30, "g": 2**30, "pages": 16384, "GB of 1024": 2**30}
 UNITS = {**_DECIMAL, **_BINARY, "s": 1.0, "ms": 1e-3, "tok/s": 1.0, "tokens": 1, "%": 0.01, "": 1}
-"""Bytes, seconds or what else a unit stands for."""
+"""Bytes, seconds or what else a unit means."""
 
 
 @dataclass(frozen=True)

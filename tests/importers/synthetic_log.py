@@ -62,8 +62,8 @@ def _block(mix: str) -> Iterator[str]:
     recording = open_twin(["recurrent", "kv"]).run(resolve(WORKLOAD), Policy(budget_bytes=300), progress=False)
     wanted = ("INFO", "WARN") if mix == "info" else ("INFO", "WARN", "DEBUG", "TRACE")
     for line in ollama_log_lines(recording):
-        told = _LEVEL.search(line)
-        if told is None or told[1] not in wanted:
+        level = _LEVEL.search(line)
+        if level is None or level[1] not in wanted:
             continue
         if 'msg="peak memory"' in line and mix == "trace":
             yield from _noise()

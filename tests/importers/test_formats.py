@@ -51,7 +51,7 @@ def _share_or_count(shown: str) -> float:
 
 
 def _text(one: Format, spec: Spec) -> str:
-    """The sample, after a line that begins a block where it stands in one."""
+    """The sample, after a line that begins a block where it is inside one."""
     if isinstance(spec, Line) and spec.inside:
         opener = next(line for line in one.lines if line.opens and line is not spec)
         return f"{opener.sample}\n{spec.sample}"

@@ -1,4 +1,4 @@
-"""A server's log and the samples of its bytes beside it, in one text or in several files: both are read, on one time axis."""
+"""A server's log and samples of its bytes, in one text or in several files: both are read, on one time axis."""
 
 from __future__ import annotations
 

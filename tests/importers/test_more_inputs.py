@@ -31,7 +31,7 @@ def test_two_runners_and_their_tries() -> None:
         ("loaded", "lab-b:4b-mlx", 502, None),
         ("stopping", "", 501, None),
     ]
-    # the first runner's trie grew and went with it, the second one's stands
+    # the first runner's trie grew and went with it, the second one's is there
     ended = {(start, end): died is not None for start, end, died in rec.nodes.select("start", "end", "died").rows() if end}
     assert ended == {(0, 59): True, (59, 64): True, (0, 33): False}
     assert rec.manifest.origin["ollama"] == "0.33.0"
@@ -45,7 +45,7 @@ def test_what_was_not_understood_is_counted_with_its_place() -> None:
     imported = read("more/two_runners.log")
     messages = [message for (message,) in rows(imported.recording, "warned", "message")]
     assert messages == [
-        "several runners were alive at once; records do not name theirs, so requests and tries are told apart by their figures only",
+        "several runners were alive at once; records do not name theirs, so requests and tries are kept apart by their figures only",
         "panic: runtime error: index out of range [5] with length 3",
         "a message of a later release: open ~/.ollama/models/blobs/x: no such file",
     ]
@@ -155,7 +155,7 @@ def test_a_wrapped_dump(tmp_path: Path, width: int) -> None:
     assert imported.recording.nodes.select(names).rows() == whole.nodes.select(names).rows()
     assert imported.recording.spans.select("start", "end", "state", "counted").rows() == whole.spans.select("start", "end", "state", "counted").rows()
     assert requests(imported.recording, "tokens", "generated", "peak", "counted") == requests(whole, "tokens", "generated", "peak", "counted")
-    # records that are only counted are taken at their first line, so their rests are nobody's, and are told
+    # records that are only counted are taken at their first line, so their rests are nobody's, and are counted
     assert set(imported.summary.of("not_understood")) <= {"other text", "record cut short"}
 
 
@@ -180,9 +180,9 @@ def test_lines_of_64_kib_and_endless_ones(tmp_path: Path) -> None:
 
 
 def test_an_unrelated_text_is_refused_and_what_can_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableInput, match=r"(?s)'paste.txt' is of no kind.*ollama-log.*vmmap.*table") as told:
+    with pytest.raises(UnreadableInput, match=r"(?s)'paste.txt' is of no kind.*ollama-log.*vmmap.*table") as shown:
         import_file(_text(tmp_path, "Dear diary,\n\ntoday I went for a walk, and it was nice.\nThen I slept.\n"))
-    assert told.value.exit_code == 3
+    assert shown.value.exit_code == 3
     with pytest.raises(UnreadableInput, match=r"nothing in 'paste.txt' could be read as vmmap"):
         import_file(_text(tmp_path, "Dear diary,\n"), "vmmap")
     with pytest.raises(UnreadableInput, match="is empty"):
@@ -203,10 +203,10 @@ def test_no_home_folder_and_no_address_is_kept(tmp_path: Path) -> None:
         f'time=2026-08-21T10:00:00.001Z level=ERROR source=x.go:1 msg="error loading llama server" error="open {HOME}/.ollama/x: denied"\n'
         '[GIN] 2026/08/22 - 08:00:04 | 200 |     1.250s |    192.168.7.9 | POST     "/api/chat"\n'
     )
-    told = import_file(_text(tmp_path, text)).recording.events.write_csv()
-    assert "alice" not in told
-    assert "192.168" not in told
-    assert "~/.ollama/x" in told
+    shown = import_file(_text(tmp_path, text)).recording.events.write_csv()
+    assert "alice" not in shown
+    assert "192.168" not in shown
+    assert "~/.ollama/x" in shown
 
 
 def test_a_table_inside_an_issues_text(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_the_runner_sample() -> None:
         (21772, 0, 0, 21772, "nothing_shared", None, gib(22.31), 40, mib(587.25), 5),
         (23169, 21742, 16384, 6785, "reuse_limited_by_restore_point", "cancelled", None, None, None, None),
     ]
-    # the only progress that is told is not the prefill's end
+    # the only progress that is there is not the prefill's end
     assert requests(rec, "prefill_s") == [(None,), (None,)]
     assert requests(rec, "warnings") == [
         (["a trie dump lists 2 of 5 nodes"],),

@@ -1,4 +1,4 @@
-"""Public reports: every figure that a person reads off them is in the tables, without being told what the file is; and again in every dress."""
+"""Public reports: every figure that a person reads off them is in the tables, without a word on what the file is; and again in every dress."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _check(rec: Recording, report: Report) -> None:
             assert _same(one, None if text is None else value(text)), (column, one, text)
     for (kind, name), words in report.words.items():
         events = rows(rec, kind, name)
-        told = [one for (one,) in events if kind != "observed" or one is not None]
-        assert told[: len(words)] == words, (kind, name)
+        found = [one for (one,) in events if kind != "observed" or one is not None]
+        assert found[: len(words)] == words, (kind, name)
 
 
 def test_all_reports_have_expectations() -> None:

@@ -82,10 +82,10 @@ def test_the_tables_come_back(tmp_path: Path, work: str, layers: list[str], vers
     for name in ("counted", "peak", "active"):
         assert back.requests.get_column(name).to_list() == [_printed(count) for count in ours.requests.get_column(name)]
     limited = ours.requests.with_columns(pl.col("reason").replace({"evicted": "reused_in_full"}))
-    told = [reason if matched else "nothing_shared" for reason, matched in limited.select("reason", "matched").rows()]
+    expected = [reason if matched else "nothing_shared" for reason, matched in limited.select("reason", "matched").rows()]
     refused = [any(message.startswith("failed to restore") for message in messages) for (messages,) in back.requests.select("warnings").rows()]
     assert [one for one, free in zip(back.requests["reason"], refused, strict=True) if not free] == [
-        one for one, free in zip(told, refused, strict=True) if not free
+        one for one, free in zip(expected, refused, strict=True) if not free
     ]
     for kind, columns in (("evicted", ("request", "start", "end", "state")), ("captured", ("request", "end")), ("paged_in", ("request", "start", "end"))):
         assert rows(back, kind, *columns) == rows(ours, kind, *columns)

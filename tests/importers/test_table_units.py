@@ -1,4 +1,4 @@
-"""Tables whose units have to be told: bare bytes, points between thousands, figures that cannot be, and headings that no question reads."""
+"""Tables whose units have to be worked out: bare bytes, points between thousands, figures that cannot be, and headings that no question reads."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_our_own_exported_requests_are_read_as_bytes(tmp_path: Path) -> None:
 
 def test_columns_that_no_question_reads_are_named(tmp_path: Path) -> None:
     imported = import_file(_table(tmp_path, "time,SIZE,mood,RAM thing\n2026-09-20T10:00:00Z,18.0,3,20 GB\n2026-09-20T10:01:00Z,18.3,4,21 GB\n"))
-    told = str(imported.summary)
-    assert "'SIZE': figures without a unit" in told
-    assert "'mood'" in told
-    assert "'RAM thing'" in told
-    assert "'time'" not in told
+    shown = str(imported.summary)
+    assert "'SIZE': figures without a unit" in shown
+    assert "'mood'" in shown
+    assert "'RAM thing'" in shown
+    assert "'time'" not in shown
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path, text: str) -> None
 
 
 def test_a_point_between_thousands_of_a_count(tmp_path: Path) -> None:
-    told = "request;rss;size\n1.000;18,5 GB;1.234 GB\n2.000;19,2 GB;2.000 GB\n"
-    rec = import_file(_table(tmp_path, told)).recording
+    shown = "request;rss;size\n1.000;18,5 GB;1.234 GB\n2.000;19,2 GB;2.000 GB\n"
+    rec = import_file(_table(tmp_path, shown)).recording
     assert observed(rec, "size", "request", "value") == [(1000, 1234 * GB), (2000, 2000 * GB)]
     rec = import_file(_table(tmp_path, "request;size\n1.250;18 GB\n2.000;19 GB\n")).recording
     assert observed(rec, "size", "request") == [(1250,), (2000,)]
@@ -126,7 +126,7 @@ def test_a_table_that_can_be_read_in_two_ways_sinks_nothing_else(tmp_path: Path)
 
 @pytest.mark.parametrize("odd", ["1e30", "1e30 GB", "-5 GB", "-1", "null", "nan", "inf", "1e400", "", "9" * 400, "999999999999999999999 GiB"])
 def test_a_number_that_no_event_holds_is_left_or_refused_and_makes_a_report(tmp_path: Path, odd: str) -> None:
-    for told in ("request,size\n1,18 GB\n2,{}\n3,20 GB\n", "request,matched,cached,prompt tokens\n1,1,1,1\n{},{},{},{}\n"):
+    for shown in ("request,size\n1,18 GB\n2,{}\n3,20 GB\n", "request,matched,cached,prompt tokens\n1,1,1,1\n{},{},{},{}\n"):
         with contextlib.suppress(UnreadableInput):
-            recording = import_file(_table(tmp_path, told.format(*[odd] * 4))).recording
+            recording = import_file(_table(tmp_path, shown.format(*[odd] * 4))).recording
             assert str(kvlab.diagnose(recording))

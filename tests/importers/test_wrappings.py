@@ -48,8 +48,8 @@ def test_a_containers_json_lines_are_its_log(tmp_path: Path) -> None:
 
 
 def test_records_in_json_are_records(tmp_path: Path) -> None:
-    told = {"time": "2026-09-20T14:00:00.007Z", "level": "INFO", "source": {"file": "/x/prefix_cache.go", "line": 125}}
-    records = [told | {"msg": "cache miss", "total": 9000, "matched": 0, "cached": 0, "left": 9000}, told | {"msg": "peak memory", "size": "17.84 GiB"}]
+    record = {"time": "2026-09-20T14:00:00.007Z", "level": "INFO", "source": {"file": "/x/prefix_cache.go", "line": 125}}
+    records = [record | {"msg": "cache miss", "total": 9000, "matched": 0, "cached": 0, "left": 9000}, record | {"msg": "peak memory", "size": "17.84 GiB"}]
     path = tmp_path / "json.log"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     rec = import_file(path).recording

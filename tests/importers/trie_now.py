@@ -89,8 +89,8 @@ class TrieNow:
         version = self._fold.alive.get(node)
         start, end = (version.start or 0, version.end or 0) if version else (0, 0)
         counted, count = sums.get(node, (0, 0))
-        told = [("user", bool(version and version.user)), ("snap", node != ROOT and 0 < self._layers == count), ("active", node in active)]
-        flags = ", ".join(name for name, holds in told if holds)
+        named = [("user", bool(version and version.user)), ("snap", node != ROOT and 0 < self._layers == count), ("active", node in active)]
+        flags = ", ".join(name for name, holds in named if holds)
         return f"[{start},{end}) {end - start}t{f' {binary(counted)}' if counted else ''} 0s ago{f' ({flags})' if flags else ''}"
 
     def _sums(self) -> dict[int, tuple[int, int]]:

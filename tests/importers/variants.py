@@ -139,9 +139,11 @@ def _other_numbers(rng: random.Random, text: str, report: Report) -> tuple[str, 
         return re.sub(r"(?<![\d.])\d[\d.]*\d(?![\d]|\.\d)", lambda found: others.get(found[0], found[0]), whole)
 
     def several(table: Mapping[str, list[str | None]]) -> dict[str, list[str | None]]:
-        return {key: [made(one) if one is not None else one for one in told] for key, told in table.items()}
+        return {key: [made(one) if one is not None else one for one in figures] for key, figures in table.items()}
 
-    return made(text), replace(report, gauges={gauge: [made(one) for one in told] for gauge, told in report.gauges.items()}, requests=several(report.requests))
+    return made(text), replace(
+        report, gauges={gauge: [made(one) for one in figures] for gauge, figures in report.gauges.items()}, requests=several(report.requests)
+    )
 
 
 def _other_names(rng: random.Random, text: str, report: Report) -> str:
@@ -165,7 +167,7 @@ def _other_order(rng: random.Random, text: str, report: Report) -> tuple[str, Re
     rng.shuffle(part)
     lines[first:last] = part
     whole = "\n".join(lines)
-    gauges = {gauge: sorted(told, key=lambda one: _place(whole, one)) if len(told) > 1 else told for gauge, told in report.gauges.items()}
+    gauges = {gauge: sorted(figures, key=lambda one: _place(whole, one)) if len(figures) > 1 else figures for gauge, figures in report.gauges.items()}
     return whole, replace(report, gauges=gauges)
 
 
