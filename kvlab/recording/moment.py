@@ -57,7 +57,8 @@ class Moment(Rich):
         active = int(self.nodes["active"].sum())
         return (
             f"Moment(seq={self.seq}, request={self.request}: {self.nodes.height} nodes, {active} on the active path to {self.frontier}; "
-            f"{self.spans.height} snapshots, {int(self.nodes['counted'].sum()):,} bytes counted)"
+            f"{self.spans.height} snapshots, {int(self.nodes['counted'].sum()):,} bytes counted"
+            f"{'' if self.nodes['protection'].count() or not self.nodes.height else '; the order of eviction was not recorded'})"
         )
 
 

@@ -97,4 +97,6 @@ def test_a_recording_without_them_has_no_order_and_no_buffers() -> None:
     older = Recording(dataclasses.replace(made.manifest, events=None), made.events.filter(~pl.col("kind").is_in(["node_ranked", "buffer_changed"])))
     moment = older.at(older.events.item(-1, "seq"))
     assert moment.buffers.height == 0
+    assert "the order of eviction was not recorded" in repr(moment)
+    assert "not recorded" not in repr(made.at(made.last))
     assert all(moment.nodes[name].null_count() == moment.nodes.height for name in ("protection", "used", "uses", "used_at", "rank"))
