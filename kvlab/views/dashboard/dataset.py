@@ -20,11 +20,9 @@ from kvlab.recording.fold_nodes import NodeFold, NodeVersion
 from kvlab.recording.fold_spans import SpanFold, SpanVersion
 from kvlab.recording.fold_state import offset_after
 from kvlab.recording.readings import PREDICTED
-from kvlab.views.dashboard import texts as token_texts
-from kvlab.views.dashboard.about import About
-from kvlab.views.dashboard.request_rows import RequestRows
+from kvlab.views.dashboard.requests import HIDDEN, SHOWN, RequestRows, Row, Texts, of_recording
 from kvlab.views.dashboard.sentences import sentence
-from kvlab.views.dashboard.tables import FIGURES, MARKS, NODES, OWNERS, PHASES, QUIET, SPANS, STATES, STOPS, TABLES
+from kvlab.views.dashboard.tables import FIGURES, MARKS, NODES, OWNERS, PHASES, QUIET, SPANS, STATES, STOPS, TABLES, About
 
 Columns = dict[str, list[Any]]
 
@@ -43,7 +41,7 @@ class Dataset:
     Attributes:
         about: What does not change.
         texts: Keep prompts and replies.
-        searchable: Whether the texts of tokens are there, in the words of `kvlab.views.dashboard.texts`.
+        searchable: Whether the texts of tokens are there, in the words of `kvlab.views.dashboard.requests`.
         thin: Stop only at events of `STOPS`; nodes, snapshots and bytes stay whole.
         last: The last event's seq; -1 before the first.
     """
@@ -51,7 +49,7 @@ class Dataset:
     def __init__(self, about: About, *, texts: bool = False, searchable: str = "", thin: bool = False) -> None:
         self.about = about
         self.texts = texts
-        self.searchable = searchable or (token_texts.SHOWN if texts else token_texts.HIDDEN)
+        self.searchable = searchable or (SHOWN if texts else HIDDEN)
         self.thin = thin
         self.last = -1
         self._tables: dict[str, Columns] = {name: {column: [] for column in columns} for name, columns in TABLES.items() if name not in ("nodes", "spans")}
@@ -59,7 +57,7 @@ class Dataset:
         self._spans = SpanFold()
         self._offset = 0
         self._used_at: dict[int, int] = {}
-        self._texts = token_texts.Texts()
+        self._texts = Texts()
         self._requests = RequestRows()
         self._words: dict[str, dict[str, int]] = {name: {} for name in WORDS}
         self._rows: dict[int, int] = {}
@@ -86,7 +84,7 @@ class Dataset:
         for event in events:
             self._take(event)
 
-    def take_texts(self, rows: Iterable[token_texts.Row]) -> None:
+    def take_texts(self, rows: Iterable[Row]) -> None:
         """Take the texts of tokens that no event has: those of nodes that were there before the run."""
         for row in rows:
             self._add("tokens", *row)
@@ -221,7 +219,7 @@ def dataset_of(recording: Recording, *, texts: bool = False, most: int = MOST) -
     """Return the dataset of a recording; its texts only when they were stored and `texts` is set. Above `most` events it is thinned."""
     made = recording.manifest
     about = About.of(f"{made.model}, {made.workload or 'no workload'}", made.policy, made.shape, made.source, made.left_out)
-    searchable = token_texts.of_recording(recording, texts=texts)
+    searchable = of_recording(recording, texts=texts)
     data = Dataset(about, texts=texts and made.stored_text, searchable=searchable, thin=recording.count > most)
     data.take(recording.replay(texts=data.texts))
     return data

@@ -19,11 +19,10 @@ from kvlab.events import Event
 from kvlab.lab.source import Source
 from kvlab.recording import Manifest, Recording
 from kvlab.views.dashboard import page, still
-from kvlab.views.dashboard import texts as token_texts
-from kvlab.views.dashboard.about import About, about_source
 from kvlab.views.dashboard.dataset import WORDS, Dataset, dataset_of
+from kvlab.views.dashboard.requests import HIDDEN, NO_TOKENS, SHOWN, of_present
 from kvlab.views.dashboard.sentences import text
-from kvlab.views.dashboard.tables import QUIET
+from kvlab.views.dashboard.tables import QUIET, About, about_source
 
 UNTIL: dict[str, str] = {"event": "", "phase": "bytes_read", "request": "request_began", "split": "node_split", "eviction": "evicted"}
 """Where `next` can stop, by the kind of the event."""
@@ -213,8 +212,8 @@ def stepper(source: Recording | Iterable[Event], on: Source | None = None, *, te
     data.take(before)
     if on is not None:
         on.token_texts = on.token_texts or texts
-    if on is not None and data.searchable == token_texts.SHOWN:
-        data.take_texts(token_texts.of_present(on))
+    if on is not None and data.searchable == SHOWN:
+        data.take_texts(of_present(on))
     made = Dashboard(data, source=iter(source), opens_at="end")
     made.events = before
     return made
@@ -222,5 +221,5 @@ def stepper(source: Recording | Iterable[Event], on: Source | None = None, *, te
 
 def _searchable(on: Source | None, *, texts: bool) -> str:
     if not texts:
-        return token_texts.HIDDEN
-    return token_texts.SHOWN if on is not None and on.has_text else token_texts.NO_TOKENS
+        return HIDDEN
+    return SHOWN if on is not None and on.has_text else NO_TOKENS
