@@ -20,6 +20,7 @@ from kvlab.events import (
     Log,
     NodeBorn,
     NodeMerged,
+    NodeRanked,
     NodeRemoved,
     NodeSplit,
     SnapshotClosed,
@@ -198,4 +199,7 @@ def test_tables_of_nothing_have_their_columns() -> None:
 
 def test_a_moment_says_what_it_holds() -> None:
     moment = _of(NodeBorn(node=0), NodeBorn(node=1, parent=0, end=5), FrontierMoved(node=1)).at(2)
-    assert repr(moment) == "Moment(seq=2, request=1: 2 nodes, 2 on the active path to 1; 0 snapshots, 0 bytes counted)"
+    words = "Moment(seq=2, request=1: 2 nodes, 2 on the active path to 1; 0 snapshots, 0 bytes counted"
+    assert repr(moment) == f"{words}; the order of eviction was not recorded)"
+    ranked = _of(NodeBorn(node=0), NodeBorn(node=1, parent=0, end=5), FrontierMoved(node=1), NodeRanked(node=1, protection="frontier")).at(3)
+    assert repr(ranked) == f"{words})".replace("seq=2", "seq=3")
