@@ -8,7 +8,7 @@ from kvlab.events import Event
 from kvlab.recording.fold_bytes import MEANING
 from kvlab.units import binary
 
-BYTES = frozenset({*MEANING, "retained", "freed", "outside", "observed", "step"})
+BYTES = frozenset({*MEANING, "retained", "freed", "before", "outside", "observed", "step"})
 """Fields that are bytes: printed with a unit."""
 
 PLACES = frozenset({"node", "start", "end"})
