@@ -22,6 +22,7 @@ def run(args: argparse.Namespace) -> int:
     """Check and print; 1 when a rule does not hold or a figure is not what the case expects."""
     from kvlab.cli.result import print_result
     from kvlab.cli.result_json import violations
+    from kvlab.views.text_table import many
 
     workload = resolve(args.workload)
     twin = open_twin(workload, layers=args.layers)
@@ -30,5 +31,5 @@ def run(args: argparse.Namespace) -> int:
     judged = print_result(args, recording, workload)
     broken = violations(recording)
     if not args.json:
-        print(f"\n{'no rule was broken' if not broken else f'{len(broken)} violations'} in {len(workload)} request{'' if len(workload) == 1 else 's'}")
+        print(f"\n{many(len(broken), 'violation') if broken else 'no rule was broken'} in {many(len(workload), 'request')}")
     return 1 if broken or (judged is not None and judged.differences) else 0

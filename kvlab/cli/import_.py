@@ -29,12 +29,13 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read it, and print what it holds, what every figure was taken as, and what was not understood."""
     from kvlab.importers import import_files
+    from kvlab.views.text_table import many
 
     imported = import_files([args.file, *args.more], args.kind, args.out)
     if args.json:
         arguments.print_json(_as_dict(args, imported))
         return 0
-    print(f"{imported.kind}: {imported.requests:,} request{'' if imported.requests == 1 else 's'}, {imported.events:,} events")
+    print(f"{imported.kind}: {many(imported.requests, 'request')}, {imported.events:,} events")
     print(imported.summary)
     print(_figures(imported))
     print(f"wrote {imported.path}" if args.out else "nothing was kept; -o NAME.kvrec keeps the recording")
@@ -43,10 +44,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _figures(imported: Imported) -> str:
     """Return what the figures of the text were taken as, or why they were left, as a table."""
-    rows = [("figures", "first", "line", "taken as"), *((f"{count:,}", text, str(line), name) for name, count, text, line in imported.account.table())]
-    widths = [max(len(row[place]) for row in rows) for place in range(3)]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=False)) + f"  {row[3]}" for row in rows]
-    return "\n".join(lines) if len(rows) > 1 else "the text has no figure"
+    from kvlab.views import text_table
+
+    rows = [(f"{count:,}", text, line, name) for name, count, text, line in imported.account.table()]
+    return text_table.columns(("figures", "first", "line", "taken as"), rows, left=(3,)) if rows else "the text has no figure"
 
 
 def _as_dict(args: argparse.Namespace, imported: Imported) -> dict[str, Any]:

@@ -51,13 +51,13 @@ def fit_words(fit: Fitted, policy: Policy) -> str:
 def time_words(fit: Fitted) -> str:
     """Return in a line how long a real run takes, when that is longer than a minute or two; else ""."""
     from kvlab.lab.fitting import NEW_TOKEN
+    from kvlab.views.text_table import many
 
     if fit.seconds <= LONG_S:
         return ""
-    about = _duration(fit.seconds)
-    requests = "1 request" if len(fit.workload) == 1 else f"{len(fit.workload):,} requests"
-    words = f"{requests} take about {about} on two cores: {fit.cost:,} tokens to evaluate, a new token counted as {NEW_TOKEN}"
-    return f"kvlab: {words}; Ctrl-C stops it, a smaller --scale takes less, kvlab twin takes seconds"
+    took = f"{many(len(fit.workload), 'request')} take about {_duration(fit.seconds)} on two cores"
+    tokens = f"{fit.cost:,} tokens to evaluate, a new token counted as {NEW_TOKEN}"
+    return f"kvlab: {took}: {tokens}; Ctrl-C stops it, a smaller --scale takes less, kvlab twin takes seconds"
 
 
 def pace_words(twin: Twin, workload: Workload, policy: Policy) -> str:

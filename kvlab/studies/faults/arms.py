@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import Shape
 from kvlab.studies.faults.catalogue import Fault
+from kvlab.views import text_table
 
 Figures = dict[str, Any]
 """What one arm shows: names with their unit (`_bytes`, `_tokens`, `_request`) and plain values."""
@@ -89,10 +91,9 @@ class Shown:
         fault, cured = (arm.figures for arm in self.arms)
         names = list(dict.fromkeys((*fault, *cured)))
         rows = [_row(name, fault.get(name), cured.get(name)) for name in names]
-        widths = [max(len(row[place]) for row in [_HEAD, *rows]) for place in range(4)]
-        lines = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [_HEAD, *rows]]
+        table = textwrap.indent(text_table.columns(_HEAD, rows, left=range(4)), "  ")
         more = [f"  {name}: {_words(name, value)}" for name, value in self.more.items()]
-        return "\n".join([f"on {self.where}: {self.look}", *lines, *more])
+        return "\n".join([f"on {self.where}: {self.look}", table, *more])
 
     def __str__(self) -> str:
         return self.text()

@@ -7,6 +7,7 @@ from typing import Any
 
 from kvlab.studies.faults.arms import Shown
 from kvlab.studies.faults.catalogue import CATALOGUE, Fault
+from kvlab.views import text_table
 
 _WIDEST = 62
 
@@ -20,10 +21,8 @@ class Listing:
 
     def __str__(self) -> str:
         head = ("id", "status", "what happens", "Ollama's versions", "made by")
-        rows = [head, *((fault.id, fault.status, fault.name, _versions(fault), fault.choice or "") for fault in CATALOGUE.values())]
-        widths = [min(_WIDEST, max(len(row[place]) for row in rows)) for place in range(len(head))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([*lines, "", "kvlab faults ID runs its trigger in both arms and shows what differs."])
+        rows = [(fault.id, fault.status, fault.name, _versions(fault), fault.choice or "") for fault in CATALOGUE.values()]
+        return f"{text_table.columns(head, rows, left=range(5))}\n\nkvlab faults ID runs its trigger in both arms and shows what differs."
 
 
 @dataclass(frozen=True, slots=True)
