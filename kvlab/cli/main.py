@@ -68,7 +68,7 @@ class Command(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (by default that of the process) and return its exit code."""
-    with terminal.shown(), signals.answered(to_the_end=argv is None) as stop:
+    with terminal.shown(), signals.handled(to_the_end=argv is None) as stop:
         return _ran(argv, stop)
 
 

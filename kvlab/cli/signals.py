@@ -74,7 +74,7 @@ class Stop:
 
 
 @contextmanager
-def answered(*, to_the_end: bool) -> Generator[Stop]:
+def handled(*, to_the_end: bool) -> Generator[Stop]:
     """Handle signals that have no handler yet; `to_the_end` keeps it so when the block has ended, since the process ends too."""
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():

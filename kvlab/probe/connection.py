@@ -33,7 +33,7 @@ _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "Conten
 _MEANINGS: tuple[tuple[type[Exception], str, str], ...] = (
     (ConnectionRefusedError, "refused", "connection refused"),
     (socket.gaierror, "refused", "the host's name is not known"),
-    (ssl.SSLError, "wrong_answer", "the server does not speak TLS"),
+    (ssl.SSLError, "wrong_answer", "the TLS handshake failed"),
     (http.client.HTTPException, "wrong_answer", "not an answer in HTTP"),
 )
 
