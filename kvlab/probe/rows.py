@@ -119,7 +119,8 @@ def why_unanswered(recording: Recording) -> str:
     """Return why a server that never answered did not: what became of the first call."""
     first = sign_rows(recording).row(0, named=True)
     waited = f" within {first['seconds']:g} s" if first["seconds"] else ""
-    return f"{first['state']}: {first['message'].partition(': ')[2] or first['message']}{waited}; neither its version nor its list of models came"
+    words = first["message"].partition(": ")[2] or first["message"]
+    return f"{words}{waited}; neither its version nor its list of models came"
 
 
 def _observed(events: pl.DataFrame) -> pl.DataFrame:

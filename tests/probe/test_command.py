@@ -63,7 +63,7 @@ def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.splitlines()[0] == f"kvlab: no server of Ollama's API answered at http://127.0.0.1:{port}"
-    assert "refused: connection refused" in shown.err
+    assert "connection refused; neither" in shown.err
     assert len(shown.err.splitlines()) == 3
 
 
@@ -89,7 +89,7 @@ def test_a_server_of_another_api_can_be_watched_and_not_asked(url: str, world: W
     assert main(["probe", "--url", url, *HERE, "--workload", "unrelated:2", "--model", "m", "--requests", "1"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "failed: HTTP 404" in shown.err
+    assert "why: HTTP 404" in shown.err
     assert "mlx_lm.server" in shown.err
 
 
