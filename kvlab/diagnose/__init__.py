@@ -1,4 +1,4 @@
-"""Findings: one file a question, each with one function from Facts to a Finding, the most frequent question first.
+"""Findings: one file a question, each with one function from Facts to a Finding, the most frequent question first, defects before all others.
 
 Nothing here runs a model or reads an array; a recording is folded into Facts once (facts.py). The package can be called like its function `diagnose`, so that
 `kvlab.diagnose(recording)` works whether or not the package was imported before.
@@ -16,14 +16,13 @@ from typing import Unpack
 
 from kvlab.diagnose.budget_or_leak import budget_or_leak
 from kvlab.diagnose.by_request import what_did_a_hit_allocate, which_request_holds_it
-from kvlab.diagnose.do_the_parts_add_up import do_the_parts_add_up
 from kvlab.diagnose.facts import Given, facts
 from kvlab.diagnose.finding import Evidence, Finding, Findings
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right
 from kvlab.diagnose.what_survived_a_cancel import what_survived_a_cancel
 from kvlab.diagnose.what_will_unload_give_back import what_will_unload_give_back
 from kvlab.diagnose.which_budget import which_budget
-from kvlab.diagnose.who_holds_it import who_holds_it
+from kvlab.diagnose.who_holds_it import do_the_parts_add_up, who_holds_it
 from kvlab.diagnose.why_not_reused import why_not_reused
 from kvlab.diagnose.why_slow import why_slow
 from kvlab.diagnose.will_it_fit import will_it_fit
@@ -52,7 +51,7 @@ __all__ = [
 
 
 def diagnose(recording: Recording | str | Path, *, checked: bool | None = None, **given: Unpack[Given]) -> Findings:
-    """Return the answers to all questions about a recording, the most frequent first; one that cannot be answered says what to record.
+    """Return the answers to all questions about a recording, defects first, then the most frequent; one that cannot be answered says what to record.
 
     Args:
         recording: Of our own runs, of an import, or of a probe; or the path of one, or of what can be imported.
@@ -80,11 +79,15 @@ def diagnose(recording: Recording | str | Path, *, checked: bool | None = None, 
         which_request_holds_it(known, growth),
         what_survived_a_cancel(known),
     )
-    found = [finding for finding in answers if finding is not None]
+    found = sorted((finding for finding in answers if finding is not None), key=_gravity)
     if not known.recording.complete:
         # what the rest of the run would have shown is not known
         found = [replace(finding, confidence="medium") if finding.confidence == "high" else finding for finding in found]
     return Findings(tuple(found), (*known.recording.warnings, *_warnings(known, found)))
+
+
+def _gravity(finding: Finding) -> int:
+    return DEFECTS.index(finding.verdict) if finding.verdict in DEFECTS else len(DEFECTS)
 
 
 def _warnings(known: Facts, found: list[Finding]) -> Iterator[str]:
@@ -99,6 +102,9 @@ def _warnings(known: Facts, found: list[Finding]) -> Iterator[str]:
             where = f" (request {request})" if request else ""
             yield f"the source warns{where}: {message}" + (f" ({len(rows)} such warnings)" if len(rows) > 1 else "")
 
+
+DEFECTS = ("wrong_state_restored", "leak", "heap_growth", "unexplained", "does_not_add_up", "process_left_behind", "does_not_fit", "budget_larger_than_machine")
+"""Verdicts that come first, the gravest of them first: something is wrong or is about to be."""
 
 MOST_WARNINGS = 5
 """Kinds of warnings that are repeated at most."""

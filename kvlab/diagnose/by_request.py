@@ -14,7 +14,7 @@ from kvlab.diagnose.question import Question
 from kvlab.recording.extremes import smallest
 from kvlab.recording.facts import Facts
 
-HOLDS, HIT = Question("which_request_holds_it"), Question("what_did_a_hit_allocate")
+HOLDS, HIT, GROWTH = Question("which_request_holds_it"), Question("what_did_a_hit_allocate"), Question("growth")
 
 MOST_ROWS = 12
 """Rows of evidence at most."""
@@ -45,7 +45,7 @@ def which_request_holds_it(facts: Facts, growth: Finding) -> Finding | None:
         "oldest_request": int(smallest(held["request"])),
     }
     evidence = Evidence("spans", tuple(held.select("request", "label", "snapshots", "counted", "retained").head(MOST_ROWS).to_dicts()))
-    words = HOLDS.say("summary", numbers, growth=growth.verdict)
+    words = HOLDS.say("summary", numbers, growth=GROWTH.say(growth.verdict))
     return HOLDS.found(growth.verdict, words, numbers, growth.confidence, evidence, refuted_by="summary")
 
 
@@ -69,7 +69,7 @@ def what_did_a_hit_allocate(facts: Facts, growth: Finding) -> Finding | None:
     }
     stored = HIT.say("states" if numbers["whole_state_bytes_per_hit"] else "no_states", numbers)
     evidence = Evidence("requests", tuple(hits.select("request", "tokens", "matched", "cached", "counted", "grown").head(MOST_ROWS).to_dicts()))
-    words = HIT.say("summary", numbers, stored=stored, growth=growth.verdict)
+    words = HIT.say("summary", numbers, stored=stored, growth=GROWTH.say(growth.verdict))
     return HIT.found(growth.verdict, words, numbers, growth.confidence, evidence, refuted_by="summary")
 
 

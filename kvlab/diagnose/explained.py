@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kvlab.diagnose.trend import LEVEL, Slope, theil_sen
+from kvlab.diagnose.growth import LEVEL, Slope, theil_sen
 from kvlab.recording.facts import Values
 from kvlab.units import MIB
 

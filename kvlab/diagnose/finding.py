@@ -104,7 +104,7 @@ def number_words(name: str, value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Findings(Rich):
-    """The answers to every question about one recording, the most frequent question first; `warnings` says why they may not hold for the whole run."""
+    """The answers to every question about one recording, the gravest first; `warnings` says why they may not hold for the whole run."""
 
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...] = ()

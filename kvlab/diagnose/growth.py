@@ -9,15 +9,62 @@ What a limit of entries evicts fills no budget.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from kvlab.diagnose.finding import Number
-from kvlab.diagnose.trend import NONE, Slope, theil_sen
 from kvlab.lab.outlook import requests_until_full
 from kvlab.recording.facts import Facts, Owners, Values
 from kvlab.units import KIB, binary
+
+MOST_POINTS = 1500
+"""Longer series are thinned evenly: the pairs of 1,500 points are about a million."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A slope, in units of y per unit of x.
+
+    Attributes:
+        value: The slope.
+        low: The lower end of its interval.
+        high: The upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+LEVEL = 0.95
+"""How often an interval holds the slope of independent errors."""
+
+NONE = Slope(0.0, 0.0, 0.0)
+"""The slope of fewer than two points."""
+
+
+def theil_sen(x: Values, y: Values, level: float = LEVEL) -> Slope:
+    """Return the robust slope of `y` over strictly increasing `x`, two arrays of shape (points,), with its interval at `level`.
+
+    Equal values of `y` do not narrow the interval, and its ends are rounded outwards to a pair's slope.
+    """
+    if len(x) > MOST_POINTS:
+        keep = np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(np.int64)
+        x, y = x[keep], y[keep]
+    count = len(x)
+    if count < 2:
+        return NONE
+    first, second = np.triu_indices(count, 1)
+    slopes = np.sort((y[second] - y[first]) / (x[second] - x[first]))
+    pairs = len(slopes)
+    width = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
+    low = max(0, math.floor((pairs - width) / 2) - 1)
+    high = min(pairs - 1, math.ceil((pairs + width) / 2))
+    return Slope(float(np.median(slopes)), float(slopes[low]), float(slopes[high]))
+
 
 LEAST_REQUESTS = 3
 """Fewer requests have no trend."""
@@ -60,7 +107,7 @@ class Filling:
 
 def filling(data: Owners) -> Filling:
     """Return how what the budget sees has grown."""
-    seen, reached, limited = data.seen_by_budget, _reached(data), _place(data, data.limited_in)
+    seen, reached, limited = data.seen_by_budget, _full_since(data), _place_of_first(data, data.limited_in)
     part = slice(0, len(data) if reached is None else max(reached, 2))
     if reached is None and limited is not None:
         # as many entries as before, each of which may be larger
@@ -72,13 +119,13 @@ def filling(data: Owners) -> Filling:
     return Filling(reached, limited, growth, until_full, grows)
 
 
-def _place(data: Owners, evicted_in: tuple[int, ...]) -> int | None:
+def _place_of_first(data: Owners, evicted_in: tuple[int, ...]) -> int | None:
     """Return the place of the first request in which something was evicted; None when nothing was."""
     return int(np.searchsorted(data.request, evicted_in[0])) if evicted_in else None
 
 
-def _reached(data: Owners) -> int | None:
-    seen, place = data.seen_by_budget, _place(data, data.evicted_in)
+def _full_since(data: Owners) -> int | None:
+    seen, place = data.seen_by_budget, _place_of_first(data, data.evicted_in)
     if place is None and data.limited_in:
         return None
     if place is None:
@@ -182,7 +229,8 @@ def unnamed(facts: Facts, data: Owners, name: str, total: Values, *, halves: boo
     least = 0 if data.exact else LEAST_SLOPE
     starts = [first for first in ((0, len(data) // 2) if halves else (0,)) if len(data) - first >= LEAST_REQUESTS]
     slopes = [theil_sen(data.request[first:], beyond[first:]) for first in starts] or [NONE]
-    leaking = [slope for slope in slopes if slope.low > least]
+    # bytes below what the rules hold are no leak, though they come nearer to it
+    leaking = [slope for slope in slopes if slope.low > least and beyond[-1] > 0]
     return Unnamed(name, total, beyond, (leaking or slopes)[0], bool(leaking))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Number
-from kvlab.diagnose.trend import NONE, Slope, theil_sen
+from kvlab.diagnose.growth import NONE, Slope, theil_sen
 from kvlab.recording.facts import Facts, Values
 from kvlab.recording.facts.facts import CONTEXTS
 from kvlab.recording.facts.figures import OF_PROCESS, OF_SERVER, step_of

@@ -1,4 +1,8 @@
-"""Question: one question's words, which are data (words.toml), and the findings made with them. Files of questions decide; they hold no sentences."""
+"""Question: one question's words, which are data (words.toml), and the findings made with them. Files of questions decide; they hold no sentences.
+
+What a question may lack is data, too (missing.toml): by name, the sentence that says so, and the commands that record just that. A command whose output
+is in the recording already is not named again.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,77 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+import polars as pl
+
 from kvlab.diagnose.finding import OPEN, Confidence, Evidence, Finding, Number
-from kvlab.diagnose.missing import GAPS, how_to_record
 from kvlab.recording.facts import Facts
 from kvlab.units import binary
+from kvlab.workloads.names import EXPERIMENTS, FAMILIES, SCENARIOS
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that a recording may lack.
+
+    Attributes:
+        lacks: The sentence that says so.
+        record: The commands or inputs that have it, each with the gauges or sources that show that it was given.
+        absent: Whether a recording lacks it.
+    """
+
+    lacks: str
+    record: tuple[tuple[str, tuple[str, ...]], ...]
+    absent: Callable[[Facts], bool]
+
+
+LOGS = ("ollama-log", "mlx-lm-log", "llama-server", "lm-studio", "omlx", "rapid-mlx", "mlx-openai-server", "mlx-swift", "mtplx", "http")
+"""Sources that are a server's log."""
+
+
+def _no_request_has(facts: Facts, *columns: str) -> bool:
+    return not facts.requests.select(pl.all_horizontal(pl.col(columns).is_not_null()).any()).item()
+
+
+_ABSENT: dict[str, Callable[[Facts], bool]] = {
+    "free_memory": lambda facts: facts.machine.available is None,
+    "model_bytes": lambda facts: facts.parts.held is None,
+    "loaded_model": lambda facts: facts.none_listed,
+    "owners": lambda facts: not facts.parts.bytes,
+    "footprint": lambda facts: facts.parts.get("footprint") is None,
+    "allocator": lambda facts: _no_request_has(facts, "active", "retained"),
+    "matches": lambda facts: facts.requests.select((pl.col("matched").is_not_null() & pl.col("cached").is_not_null()).sum()).item() < 2,
+    "seconds": lambda facts: facts.exact or all(_no_request_has(facts, name) for name in ("prefill_s", "ttft_s", "decode_s")),
+    "model_series": lambda facts: max((rows.height for rows in facts.charged.values()), default=0) < 4,
+    "finer_figures": lambda facts: max(map(len, facts.series), default=0) < 10**6,
+    "verified_positions": lambda facts: not facts.checked,
+    "shape": lambda facts: facts.shape.value is None,
+    "a_cache": lambda facts: facts.policy.how == "unknown",
+    "snapshots": lambda facts: facts.spans.filter(pl.col("died").is_null()).is_empty(),
+}
+"""Whether a recording lacks it; what is not here is missing whenever it is named."""
+
+
+def _gap(name: str, read: dict[str, Any]) -> Gap:
+    record = tuple((command, tuple(one for given in shown_by for one in (LOGS if given == "log" else (given,)))) for command, *shown_by in read["record"])
+    return Gap(read["lacks"], record, _ABSENT.get(name, lambda _facts: True))
+
+
+NAMED = frozenset({*EXPERIMENTS, *FAMILIES, *SCENARIOS})
+"""Names of workloads that a command can run again."""
+
+GAPS = {name: _gap(name, read) for name, read in tomllib.loads(Path(__file__).with_name("missing.toml").read_text(encoding="utf-8")).items()}
+"""Everything that a question may lack."""
+
+
+def how_to_record(name: str, facts: Facts) -> str:
+    """Return the sentence that says how to record what is missing: the commands whose output was not given yet; "" when all were."""
+    given = {facts.source, *facts.gauges}
+    commands = [command for command, shown_by in GAPS[name].record if not given.intersection(shown_by)]
+    workload = facts.recording.manifest.workload
+    # of an import the requests are the user's own: they run again by themselves
+    ran = f" --workload {workload}" if workload.partition(":")[0] in NAMED else " --watch 600 while the same requests run"
+    return f"Record {', or '.join(commands)}.".replace("{workload}", ran) if commands else ""
+
 
 _PART = re.compile(r"\[\[(.*?)\]\]")
 """A part of a sentence that is left out where one of its figures is None."""

@@ -12,7 +12,7 @@ import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Finding, Number
 from kvlab.diagnose.question import Question, capital
-from kvlab.diagnose.room import SWAPPED, Room, room
+from kvlab.diagnose.will_it_fit import SWAPPED, Room, room
 from kvlab.recording.extremes import largest
 from kvlab.recording.facts import Facts
 from kvlab.units import GB
@@ -50,15 +50,15 @@ def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one 
     }
 
     if entry > found.budget and "prompt_cache_limit" in facts.last:
-        return Q.found("thrash", _with(Q.say("entry", numbers), _proposal(found, numbers, least=entry)), numbers, "medium")
+        return Q.found("thrash", _joined(Q.say("entry", numbers), _proposal(found, numbers, least=entry)), numbers, "medium")
     past = found.full is not None and found.machine.total is not None and found.full >= found.machine.total
     if past or (found.is_short and found.held is not None) or swap_grew > GROWN_OVER:
         sure: Confidence = "medium" if past or (found.machine.total is not None and found.budget_was_read) else "low"
-        return Q.found("budget_larger_than_machine", _large(found, numbers, swap_grew), numbers, sure)
+        return Q.found("budget_larger_than_machine", _too_large_words(found, numbers, swap_grew), numbers, sure)
     if lost > cached and evictions:
         return Q.found(
             "thrash",
-            _with(Q.say("thrash", numbers, larger=Q.say("larger_budget" if facts.evicted_in() else "more_entries")), _proposal(found, numbers)),
+            _joined(Q.say("thrash", numbers, larger=Q.say("larger_budget" if facts.evicted_in() else "more_entries")), _proposal(found, numbers)),
             numbers,
             "medium",
         )
@@ -72,7 +72,7 @@ def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one 
     state = "nothing_evicted" if not evictions else "evicts" if most is None else "is_full" if full else "not_full"
     if evictions and not facts.evicted_in():
         full, state = True, "entries_evict"
-    machine = _with(Q.say("takes", numbers), _proposal(found, numbers)) if found.machine.total is not None and found.full is not None else ""
+    machine = _joined(Q.say("takes", numbers), _proposal(found, numbers)) if found.machine.total is not None and found.full is not None else ""
     words = Q.say(
         "budget_filling", numbers, state=Q.say(state, most_bytes=most, most_entries=facts.policy.value.store_entries, of=Q.say("of", numbers)), machine=machine
     )
@@ -102,7 +102,7 @@ def _proposal(found: Room, numbers: dict[str, Number], least: int = 0) -> str:
     return Q.say("no_room" if found.proposed_budget is None or found.proposed_budget < least else "proposal", numbers)
 
 
-def _large(found: Room, numbers: dict[str, Number], swap_grew: int) -> str:
+def _too_large_words(found: Room, numbers: dict[str, Number], swap_grew: int) -> str:
     holds = {
         "full": found.full is not None,
         "machine": found.machine.total is not None,
@@ -111,8 +111,8 @@ def _large(found: Room, numbers: dict[str, Number], swap_grew: int) -> str:
         "swap_grew": swap_grew > GROWN_OVER,
     }
     said = [Q.say(key, numbers, budget_left_bytes=found.budget_left, swap_growth_bytes=swap_grew) for key, is_so in holds.items() if is_so]
-    return _with(f"{capital('; '.join(said))}.", _proposal(found, numbers), Q.say("fixed"))
+    return _joined(f"{capital('; '.join(said))}.", _proposal(found, numbers), Q.say("fixed"))
 
 
-def _with(*sentences: str) -> str:
+def _joined(*sentences: str) -> str:
     return " ".join(one for one in sentences if one)

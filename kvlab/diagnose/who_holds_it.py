@@ -1,4 +1,4 @@
-"""Question 3: who holds it? Counted, retained, the pool, other caches, and what the process holds above all of that.
+"""Questions 3 and 9: who holds it, and do the parts add up? Counted, retained, the pool, other caches, and what the process holds above all of that.
 
 - Inside: of what snapshots retain, `pinned` is what the policy does not count; of what the allocator calls active, `unattributed` has no owner.
   Either growing from request to request (Theil-Sen, beyond what the allocator rounds up) is the verdict `leak`.
@@ -13,16 +13,17 @@ from dataclasses import replace
 
 import polars as pl
 
+from kvlab.cache.check import TOLERANCE
 from kvlab.diagnose.finding import OPEN, Confidence, Evidence, Finding, Number
 from kvlab.diagnose.growth import LEAST_REQUESTS, Unnamed, unnamed
-from kvlab.diagnose.missing import how_to_record
 from kvlab.diagnose.paired_growth import paired_growth
-from kvlab.diagnose.question import Question
+from kvlab.diagnose.question import Question, how_to_record
 from kvlab.recording.facts import Facts, Owners
 from kvlab.recording.facts.parts import OTHER_CACHES
+from kvlab.recording.readings import PAGED_OUT, observed
 from kvlab.units import binary
 
-Q = Question("who_holds_it")
+Q, PARTS = Question("who_holds_it"), Question("do_the_parts_add_up")
 
 SHOWN = (
     *("weights", "live", "counted", "pinned", "unattributed", "pool", "active", "size", "footprint", "gpu", "heap", "mapped", "rss"),
@@ -107,3 +108,47 @@ def _numbers(facts: Facts) -> dict[str, Number]:
 def _words(facts: Facts) -> str:
     held = facts.parts.bytes
     return ", ".join(f"{name.replace('_', ' ')} {binary(held[name])}" for name in SHOWN if name in held)
+
+
+_COLUMNS = ("request", "active", "retained", "unattributed", "counted")
+
+
+def do_the_parts_add_up(facts: Facts) -> Finding:
+    """Answer whether the owners' bytes add up to the allocator's count, and the snapshots' to what is counted."""
+    rows = facts.requests.filter(pl.col("active").is_not_null() & pl.col("retained").is_not_null())
+    if not rows.height:
+        return PARTS.open("allocator", facts)
+    rows = rows.with_columns((pl.col("active") - pl.col("retained")).alias("unattributed"))
+    worst = rows.sort(pl.col("unattributed").abs(), descending=True, maintain_order=True).row(0, named=True)
+    counted = _counted_by_snapshots(facts)
+    gap: dict[str, int] = max(counted, key=lambda row: abs(row["difference"]), default={"request": 0, "difference": 0})
+    is_whole = abs(worst["unattributed"]) <= TOLERANCE and gap["difference"] == 0
+    numbers: dict[str, Number] = {
+        "requests": rows.height,
+        "tolerance_bytes": TOLERANCE,
+        "largest_unattributed_bytes": worst["unattributed"],
+        "largest_unattributed_at_request": worst["request"],
+        "last_unattributed_bytes": rows.item(-1, "unattributed"),
+        "requests_with_snapshots_summed": len(counted),
+        "largest_counted_difference_bytes": gap["difference"],
+        "largest_counted_difference_at_request": gap["request"] or None,
+    }
+    words = PARTS.say("summary", numbers, difference=gap["difference"])
+    evidence = Evidence("requests", tuple(rows.filter(pl.col("request").is_in([worst["request"], gap["request"]])).select(_COLUMNS).to_dicts()))
+    return PARTS.found("adds_up" if is_whole else "does_not_add_up", words, numbers, "low" if facts.damaged else "high" if counted else "medium", evidence)
+
+
+def _counted_by_snapshots(facts: Facts) -> list[dict[str, int]]:
+    """Return, a row a request, the counted bytes less the sum over the snapshots on nodes at that moment."""
+    spans = facts.spans.filter(pl.col("node").is_not_null() & pl.col("counted").is_not_null())
+    if not spans.height:
+        return []
+    closes = observed(facts.recording.events).filter(pl.col("phase") == "close")
+    # Bytes that come and go, summed up to each close: one sort instead of a pass over every snapshot for every request.
+    came = spans.select(pl.col("born").alias("seq"), pl.col("counted").alias("change"))
+    went = spans.filter(pl.col("died").is_not_null()).select(pl.col("died").alias("seq"), (-pl.col("counted")).alias("change"))
+    changes = pl.concat([came, went]).sort("seq").with_columns(pl.col("change").cum_sum().alias("held"))
+    changes = changes.unique("seq", keep="last", maintain_order=True).sort("seq")
+    joined = closes.select("seq", "request", PAGED_OUT).sort("seq").join_asof(changes.select("seq", "held"), on="seq")
+    last = joined.unique("request", keep="last", maintain_order=True)
+    return last.select("request", (pl.col("paged_out") - pl.col("held").fill_null(0)).alias("difference")).to_dicts()

@@ -8,14 +8,183 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
 from kvlab.diagnose.finding import Confidence, Finding, Number
 from kvlab.diagnose.question import Question
-from kvlab.diagnose.room import SWAPPED, Peak, Room, refused, room
+from kvlab.importers.figures import read_figure
+from kvlab.lab.peak_transients import prefill_transient
 from kvlab.recording.extremes import largest
 from kvlab.recording.facts import Facts
-from kvlab.units import binary
+from kvlab.recording.facts.facts import MOST_CONTEXT
+from kvlab.recording.facts.machine import Machine
+from kvlab.units import GB, GIB, binary
 
 Q = Question("will_it_fit")
+
+
+KEPT_FREE = GIB // 4
+"""A proposed budget is a whole number of these, so that a figure that is a little off does not pass the machine."""
+
+SWAPPED = GB
+"""Swap in use from which on a machine has no bytes to give away."""
+
+_REFUSED = re.compile(r"model requires (?:more system memory \()?([\d.]+ [KMGT]?i?B)\)? (?:but only|than is available \()\s?([\d.]+ [KMGT]?i?B)")
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The highest peak of a recording's requests: its bytes, its request and its prompt tokens, with the lowest one; requests with a peak are counted."""
+
+    bytes: int
+    request: int
+    tokens: int | None
+    lowest: int
+    lowest_tokens: int | None
+    requests: int
+    above_rest: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What may still come and what is left.
+
+    Attributes:
+        held: What the model takes now.
+        base: What it takes without snapshots: the weights, else what was listed first.
+        budget: Of the snapshots.
+        budget_left: What they have not used.
+        budget_was_read: Whether what they use was read, or follows from the weights; else all of the budget may be filled already.
+        live: What live buffers hold now; 0 when that was not read.
+        live_left: What they may still grow by, to a full context.
+        transient: What the last forward of a prefill of a full context needs for a moment, or what the highest recorded peak needed beyond what stayed.
+        context: Tokens of that context.
+        machine: The machine's bytes.
+        available: What it has left; where that was not read, at most so much: all of it less what is held.
+        peak: The highest recorded peak.
+    """
+
+    held: int | None
+    base: int | None
+    budget: int
+    budget_left: int
+    budget_was_read: bool
+    live: int
+    live_left: int | None
+    transient: int | None
+    context: int | None
+    machine: Machine
+    available: int | None
+    peak: Peak | None
+
+    @property
+    def lasting(self) -> int:
+        """What may still come and stay: the budget's rest and live buffers."""
+        return self.budget_left + (self.live_left or 0)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether that is more than the machine has available, or more is swapped out than it has; False where it is not known."""
+        return self.available is not None and (self.lasting > self.available or (self.machine.swap_used or 0) > max(SWAPPED, self.available))
+
+    @property
+    def full(self) -> int | None:
+        """What the model takes with a full budget and a full context; None when its base is not known."""
+        return None if self.base is None else self.base + self.budget + self.live + (self.live_left or 0)
+
+    @property
+    def largest_budget(self) -> int | None:
+        """The largest budget that leaves room for weights, live buffers and a prefill's moment; None when machine or base is not known."""
+        if self.machine.total is None or self.base is None:
+            return None
+        return max(0, self.machine.total - self.base - self.live - (self.live_left or 0) - (self.transient or 0))
+
+    @property
+    def proposed_budget(self) -> int | None:
+        """The largest budget, rounded down to `KEPT_FREE`; None when none leaves room."""
+        return (self.largest_budget or 0) // KEPT_FREE * KEPT_FREE or None
+
+
+def room(facts: Facts) -> Room:
+    """Return what a recording's facts say of it."""
+    held, shape, machine = facts.parts, facts.shape.value, facts.machine
+    now, of_shape = held.held, _weights_of_shape(facts)
+    # what was listed first may have snapshots in it already, so the shape's own weights count before it
+    base = held.get("weights") or facts.loaded_weights or of_shape or facts.first_size
+    counted = held.get("counted")
+    budget_was_read = counted is not None or ((held.get("weights") or facts.loaded_weights or of_shape) is not None and now is not None)
+    if counted is None:
+        counted = max(0, now - base) if now is not None and base is not None else 0
+    context, peak = _context(facts), highest_peak(facts)
+    live_left = transient = None
+    if shape is not None and context:
+        live_left = max(0, shape.bytes_per_token * context - (held.get("live") or 0))
+        transient = prefill_transient(shape, facts.policy.value, context)
+    if peak is not None and peak.above_rest is not None:
+        transient = max(transient or 0, peak.above_rest)
+    available = machine.available
+    if available is None and machine.total is not None and now is not None:
+        available = machine.total - now
+    return Room(
+        held=now,
+        base=base,
+        budget=facts.budget.value,
+        # nothing shows a cache that a budget could be of
+        budget_left=0 if facts.budget.how == "unknown" else max(0, facts.budget.value - counted),
+        budget_was_read=budget_was_read,
+        live=held.get("live") or 0,
+        live_left=live_left,
+        transient=transient,
+        context=context,
+        machine=machine,
+        available=available,
+        peak=peak,
+    )
+
+
+def _context(facts: Facts) -> int | None:
+    """Return the context that may come: as listed or sent, else of our own runs that of the longest request, else the model's whole one."""
+    shape = facts.shape.value
+    if facts.context is not None or shape is None:
+        return facts.context
+    longest = facts.requests.select((pl.col("tokens") + pl.col("generated").fill_null(0)).max()).item() if facts.inside else None
+    return int(longest) if longest else min(shape.context, MOST_CONTEXT) or None
+
+
+def _weights_of_shape(facts: Facts) -> int | None:
+    """Return the weights of the model's shape, where what was listed first can be these and a cache: other files of a model have other weights."""
+    shape, first = facts.shape.value, facts.first_size
+    if shape is None or not shape.weights_bytes:
+        return None
+    # a print in whole GB may be up to one below
+    least = shape.weights_bytes - GB
+    most = shape.weights_bytes + facts.budget.value + shape.bytes_per_token * (facts.context or shape.context)
+    return shape.weights_bytes if first is None or least <= first <= most else None
+
+
+def highest_peak(facts: Facts) -> Peak | None:
+    """Return the highest peak of the requests; None when none was recorded."""
+    rows = facts.requests.filter(pl.col("peak") > 0).sort("peak", "request").select("request", "tokens", "peak", "active", "pool")
+    if not rows.height:
+        return None
+    low, high = rows.row(0, named=True), rows.row(-1, named=True)
+    rest = None if high["active"] is None else max(0, high["peak"] - high["active"])
+    return Peak(high["peak"], high["request"], high["tokens"], low["peak"], low["tokens"], rows.height, rest)
+
+
+def refused(facts: Facts) -> tuple[int, int] | None:
+    """Return the bytes that a server said a model needs and those it had, when it refused to load one; None when it did not."""
+    for _, words in facts.warnings:
+        found = _REFUSED.search(words)
+        figures = [read_figure(text) for text in found.groups()] if found else []
+        if figures and all(figure is not None and figure.observed is not None for figure in figures):
+            needs, has = (int(figure.observed or 0) for figure in figures if figure is not None)
+            return needs, has
+    return None
+
 
 MOSTLY = 0.8
 """The share of a machine's pages that may not be paged out, from which on nothing more fits."""

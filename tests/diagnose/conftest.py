@@ -54,7 +54,7 @@ def recording() -> Make:
 
 
 @pytest.fixture
-def lawful() -> Callable[..., list[dict[str, Any]]]:
+def rows_by_the_rules() -> Callable[..., list[dict[str, Any]]]:
     """Rows whose twin holds exactly what is counted."""
 
     def rows(counted: Iterable[int], **more: Any) -> list[dict[str, Any]]:

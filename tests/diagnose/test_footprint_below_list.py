@@ -1,4 +1,4 @@
-"""A footprint below the listed size: the processes are not charged with the model's arrays, so nothing is told of their heap."""
+"""A footprint below the listed size: the processes are not charged with the model's arrays, so nothing is known of their heap."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_the_verdict_on_reuse_is_that_of_what_cost_most(recording: Make, rows: l
     assert "{" not in finding.summary
 
 
-def test_what_eviction_cost_is_told_with_the_requests_that_paid(recording: Make) -> None:
+def test_what_eviction_cost_is_named_with_the_requests_that_paid(recording: Make) -> None:
     rows: list[dict[str, Any]] = [
         {},
         {"matched": 24, "reason": "evicted"},

@@ -1,4 +1,4 @@
-"""Will it fit, and which budget: what the rules may still take beside what the machine has."""
+"""Will it fit, and which budget: what the rules may still take, and what the machine has."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_swap_that_grows_while_the_budget_fills() -> None:
 
 
 @pytest.mark.parametrize(("cached", "verdict"), [(400, "thrash"), (600, "budget_filling")])
-def test_eviction_of_what_is_asked_for_again(cached: int, verdict: str) -> None:
+def test_eviction_of_what_is_requested_again(cached: int, verdict: str) -> None:
     events: list[tuple[float, int, Event]] = []
     for number, (restored, reason) in enumerate([(0, "nothing_shared"), (cached, "reused_in_full"), (0, "evicted")], start=1):
         left = 500 if reason == "evicted" else 1000 - restored

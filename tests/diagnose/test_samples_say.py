@@ -26,16 +26,16 @@ def sample(name: str) -> Recording:
     return import_file(SAMPLES / name).recording
 
 
-def answers(*told: tuple[str, str]) -> Recording:
-    """Return requests by (gauge, what was told of the answer)."""
+def answers(*reported: tuple[str, str]) -> Recording:
+    """Return requests by (gauge, what was read of the answer)."""
     events: list[Event] = []
-    for gauge, words in told:
+    for gauge, words in reported:
         number = float(words) if words.isdigit() else None
         events += [RequestBegan(label="D07"), Observed(gauge=gauge, number=number, words=None if words.isdigit() else words), RequestClosed()]
     return recording_of((0.0, 1 + place // 3, event) for place, event in enumerate(events))
 
 
-def test_answers_of_other_tasks_are_told() -> None:
+def test_answers_of_other_tasks_are_named() -> None:
     found = is_the_answer_right(facts(sample("contamination_matrix.csv")))
     assert (found.verdict, found.confidence) == ("wrong_state_restored", "medium")
     assert (found.numbers["answers_with_marks"], found.numbers["wrong_answers"]) == (4, 3)
@@ -60,10 +60,10 @@ def test_a_foreign_mark_that_a_probe_saw() -> None:
     assert (found.verdict, found.numbers["first_wrong_request"]) == ("wrong_state_restored", 2)
 
 
-def test_whose_an_answer_is_counts_only_beside_a_mark_that_is_missing() -> None:
+def test_whose_an_answer_is_counts_only_with_a_mark_that_is_missing() -> None:
     for own, verdict in (("true", "not_enough_data"), ("false", "wrong_state_restored")):
-        told = (Observed(gauge="nonce_ok", words=own), Observed(gauge="answer_of", words="D08"))
-        events: tuple[Event, ...] = (RequestBegan(label="D07"), *told, RequestClosed())
+        reported = (Observed(gauge="nonce_ok", words=own), Observed(gauge="answer_of", words="D08"))
+        events: tuple[Event, ...] = (RequestBegan(label="D07"), *reported, RequestClosed())
         assert is_the_answer_right(facts(recording_of((0.0, 1, event) for event in events))).verdict == verdict
 
 
@@ -75,7 +75,7 @@ def test_swap_of_a_machine_that_has_little_free() -> None:
     assert "12 %" in found.summary
 
 
-def test_what_the_system_tells_stands_beside_what_is_missing() -> None:
+def test_what_the_system_reports_is_said_with_what_is_missing() -> None:
     recording = sample("system_trace.log")
     for found in (will_it_fit(facts(recording)), which_budget(facts(recording))):
         assert found.verdict == "not_enough_data"
@@ -88,7 +88,7 @@ def test_the_share_that_is_free_is_what_is_available() -> None:
     assert will_it_fit(facts(recording_of((0.0, 0, event) for event in events))).numbers["available_bytes"] == 16 * GIB
 
 
-def test_peaks_are_told_where_the_machine_is_not() -> None:
+def test_peaks_are_named_where_the_machine_is_not() -> None:
     found = will_it_fit(facts(sample("peak_by_prompt.log")))
     assert found.verdict == "not_enough_data"
     assert "60.12 GiB" in found.summary
@@ -131,7 +131,7 @@ def test_one_of_two_runners_stopped_leaves_the_forecast_of_the_other() -> None:
     assert what_will_unload_give_back(facts(recording_of((0.0, 0, event) for event in read))).numbers["is_forecast"] == "yes"
 
 
-def test_a_runner_that_is_told_to_stop_and_to_be_unloaded_is_one() -> None:
+def test_a_runner_that_is_to_stop_and_to_be_unloaded_is_one() -> None:
     events: list[Event] = [RunnerChanged(state="ready", port=1), RunnerChanged(state="ready", port=2)]
     events += [RunnerChanged(state=state, pid=4, port=1) for state in ("stopping", "unloaded")]
     assert (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kvlab.diagnose.trend import MOST_POINTS, theil_sen
+from kvlab.diagnose.growth import MOST_POINTS, theil_sen
 
 
 def test_a_line_has_its_slope_and_no_width() -> None:

@@ -25,7 +25,7 @@ def test_what_snapshots_pin_beyond_their_count_is_a_leak(recording: Make) -> Non
     found = who_holds_it(facts(recording([{"counted": 1000 * place, "snapshots": 50_000 * place} for place in range(12)])))
     assert found.verdict == "leak"
     assert found.numbers["pinned_bytes"] == 11 * 49_000
-    # a device that is not told may round what is counted up to twice its size: 11,000 of the 539,000 bytes
+    # an unknown device may round what is counted up to twice its size: 11,000 of the 539,000 bytes
     assert "Pinned bytes grow to 526.37 KiB after 12 requests; up to 10.74 KiB of them" in found.summary
     assert "the other 515.62 KiB grow by 46.88 KiB per request" in found.summary
 
@@ -36,7 +36,7 @@ def test_what_no_owner_names_is_a_leak(recording: Make) -> None:
     assert found.numbers["unattributed_slope_bytes_per_request"] == 8_000
 
 
-def test_lawful_growth_adds_up(recording: Make) -> None:
+def test_growth_by_the_rules_adds_up(recording: Make) -> None:
     found = who_holds_it(facts(recording([{"counted": 9_000 * place} for place in range(12)])))
     assert (found.verdict, found.confidence) == ("adds_up", "high")
 

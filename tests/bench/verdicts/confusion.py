@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kvlab.diagnose import Finding
-from kvlab.diagnose.budget_or_leak import compare
+from kvlab.diagnose.compared_growth import compare
 from kvlab.studies.bench_runner import Say, quiet, require_rounds
 from kvlab.views import text_table
 from tests.bench.verdicts.block_series import blocks

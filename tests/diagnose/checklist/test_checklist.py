@@ -93,7 +93,7 @@ def test_growth_without_bound_decides_to_move() -> None:
 
 
 def of_prompts(*tokens: int) -> Recording:
-    """Return requests by the tokens of their prompts, 0 for those that are not told, each with a figure after it."""
+    """Return requests by the tokens of their prompts, 0 for those that were not recorded, each with a figure after it."""
     rows = [(number, [RequestBegan(tokens=count), Observed(gauge="size", observed=GIB), RequestClosed()]) for number, count in enumerate(tokens, 1)]
     return recording_of((0.0, number, event) for number, events in rows for event in events)
 
@@ -149,7 +149,7 @@ def test_the_log_of_another_model_is_not_the_servers() -> None:
     assert found.to_dict()["not_taken"] == list(found.not_taken)
 
 
-def test_a_note_on_no_item_is_told() -> None:
+def test_a_note_on_no_item_is_refused() -> None:
     with pytest.raises(BadValue, match="no item 'drain'"):
         checklist(sizes([(1, 1)]), notes={"drain": "x"})
 
@@ -170,5 +170,5 @@ def test_it_is_json_and_text(probe: Probe) -> None:
     assert [row["item"] for row in data["items"] if row["known"] is None] == data["missing"]
     text = str(found)
     for item, words in found:
-        assert f"[{'x' if words else ' '}] {item.asks}" in text
+        assert f"[{'x' if words else ' '}] {item.about}" in text
         assert words or item.fill in text

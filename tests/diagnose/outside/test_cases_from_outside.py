@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvlab.diagnose.budget_or_leak import compare
+from kvlab.diagnose.compared_growth import compare
 from kvlab.lab.twin import Twin
 from kvlab.policy import Policy
 from kvlab.recording.facts import Counts, Series
@@ -36,6 +36,6 @@ def test_the_verdict_is_the_listed_one(path: Path, step: int, late: int) -> None
     counted = np.array([count for _, count in sorted(reported_bytes(recording).items())], dtype=np.float64)
     held = counted + (rows["snapshots"] - rows["counted"]).to_numpy()
     shown = np.concatenate([held[:1], held[: len(held) - 1]]) if late else held
-    told = tuple(Counts(*row) for row in rows.select("tokens", "matched", "generated").iter_rows())
-    seen = Series(rows["request"].to_numpy().astype(np.float64), told, np.floor(shown / step) * step, step, "size")
+    reported = tuple(Counts(*row) for row in rows.select("tokens", "matched", "generated").iter_rows())
+    seen = Series(rows["request"].to_numpy().astype(np.float64), reported, np.floor(shown / step) * step, step, "size")
     assert compare(seen, workload.shape, policy).verdict == workload.expected["verdict"]

@@ -30,7 +30,7 @@ def served(held: list[int], listed: list[int], contexts: list[int] | None = None
     return recording_of(events)
 
 
-def test_a_process_that_grows_beside_a_listed_size_that_stays() -> None:
+def test_a_process_that_grows_while_a_listed_size_that_stays() -> None:
     held = [8 * GIB + 200 * MIB * place for place in range(24)]
     recording = served(held, [LISTED] * 24, [8192] * 8 + [16384] * 8 + [32768] * 8)
     found = kvlab.diagnose(recording).about("budget_or_leak")

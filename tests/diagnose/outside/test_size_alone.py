@@ -75,9 +75,9 @@ def two_models(sizes_of: dict[str, list[int]]) -> list[tuple[float, int, Event]]
     for place in range(len(next(iter(sizes_of.values())))):
         number = place + 1
         events += [(float(place), number, RequestBegan()), (float(place), number, RequestClosed())]
-        for model, told in sizes_of.items():
+        for model, reported in sizes_of.items():
             events.append((float(place), number, Listed(count=len(sizes_of), model=model)))
-            events.append((float(place), number, Observed(gauge="size", label=model, observed=told[place], step=1)))
+            events.append((float(place), number, Observed(gauge="size", label=model, observed=reported[place], step=1)))
     return events
 
 

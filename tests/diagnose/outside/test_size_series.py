@@ -9,9 +9,9 @@ import pytest
 
 import kvlab
 from kvlab.diagnose import budget_or_leak, facts
-from kvlab.diagnose.budget_or_leak import compare
+from kvlab.diagnose.compared_growth import compare
+from kvlab.diagnose.figures_growth import plateau_since
 from kvlab.diagnose.finding import Finding
-from kvlab.diagnose.lone_series import plateau_since
 from kvlab.events import Event, Matched, Observed, RequestBegan, RequestClosed
 from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
@@ -60,8 +60,8 @@ def test_a_restart_within_a_series_that_goes_past_the_budget(step: int) -> None:
 @pytest.mark.parametrize("rate", range(20, 560, 30))
 @pytest.mark.parametrize("full_before", [False, True])
 def test_a_leak_in_whole_gb_is_never_a_plateau(rate: int, *, full_before: bool) -> None:
-    lawful = [0.0 if full_before else min(150e6 * number, 8 * GIB) for number in range(60)]
-    found = budget_or_leak(facts(whole_gb([LOADED + lawful[number] + rate * 1e6 * number for number in range(60)])))
+    expected = [0.0 if full_before else min(150e6 * number, 8 * GIB) for number in range(60)]
+    found = budget_or_leak(facts(whole_gb([LOADED + expected[number] + rate * 1e6 * number for number in range(60)])))
     assert found.verdict not in ("budget", "no_growth")
     plateau_named(found)
 
@@ -101,7 +101,7 @@ def test_figures_of_one_level_that_rise_steadily_are_no_plateau() -> None:
 
 
 def in_whole_gb(leak: float, unload_after: int) -> Recording:
-    """Return a table of total, matched, cached and SIZE: a leak on top of lawful requests, the model unloaded once."""
+    """Return a table of total, matched, cached and SIZE: a leak on top of what the rules hold, the model unloaded once."""
     events: list[tuple[float, int, Event]] = []
     for first, last in ((0, unload_after), (unload_after, 60)):
         run = kvlab.twin("qwen3.8-27b").run(resolve(f"unrelated:{last - first}"), progress=False)
@@ -135,8 +135,8 @@ def test_no_leak_in_whole_gb_with_matches_is_not_called_one(unload_after: int) -
 def test_what_is_called_observed_was_observed() -> None:
     run = kvlab.twin("qwen3.8-27b").run(resolve("unrelated:80"), progress=False)
     held = np.array([count for _, count in sorted(reported_bytes(run).items())], dtype=np.float64) + 300 * MIB
-    told = tuple(Counts(*row) for row in run.requests.select("tokens", "matched", "generated").iter_rows())
-    found = compare(Series(np.arange(1.0, 81), told, held, 1, "size"), read_shape("qwen3.8-27b"), Policy())
+    reported = tuple(Counts(*row) for row in run.requests.select("tokens", "matched", "generated").iter_rows())
+    found = compare(Series(np.arange(1.0, 81), reported, held, 1, "size"), read_shape("qwen3.8-27b"), Policy())
     assert found.verdict == "budget"
     assert found.numbers["observed_plateau_bytes"] == held.max()
     assert "observed: " not in found.summary

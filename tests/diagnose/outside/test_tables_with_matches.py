@@ -15,7 +15,7 @@ from kvlab.workloads import resolve
 
 
 def table(tmp_path: Path, workload: str, shape: str, version: str) -> tuple[Path, str]:
-    """Write the table that a user has of a lawful run, and return it with the run's own verdict."""
+    """Write the table that a user has of a run without a leak, and return it with the run's own verdict."""
     twin, policy = kvlab.twin(shape), Policy.ollama(version)
     run = Twin(twin.shape, policy).run(resolve(workload), policy, progress=False)
     sizes = reported_bytes(run)
@@ -25,12 +25,12 @@ def table(tmp_path: Path, workload: str, shape: str, version: str) -> tuple[Path
     return file, kvlab.diagnose(run).about("budget_or_leak").verdict
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize(("workload", "shape"), [("chat:50", "qwen3.8-27b"), ("unrelated:20", "qwen3.8-27b"), ("chat:30", "gemma4-31b")])
 @pytest.mark.parametrize("version", ["main", "0.32.7"])
-def test_a_lawful_run_is_what_it_is(tmp_path: Path, workload: str, shape: str, version: str, *, told: bool) -> None:
+def test_a_run_without_a_leak_is_what_it_is(tmp_path: Path, workload: str, shape: str, version: str, *, named: bool) -> None:
     file, verdict = table(tmp_path, workload, shape, version)
-    found = kvlab.diagnose(import_file(file).recording, shape=shape, policy=version if told else None).about("budget_or_leak")
+    found = kvlab.diagnose(import_file(file).recording, shape=shape, policy=version if named else None).about("budget_or_leak")
     assert found.verdict == verdict
 
 

@@ -1,4 +1,4 @@
-"""A log or a table that tells no version: every known set of rules is tried before growth is called a leak."""
+"""A log or a table without a version: every known set of rules is tried before growth is called a leak."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import kvlab
 from kvlab.diagnose import facts
-from kvlab.diagnose.budget_or_leak import compare
+from kvlab.diagnose.compared_growth import compare
 from kvlab.diagnose.simulated import RELEASES
 from kvlab.errors import BadValue
 from kvlab.importers import import_file
@@ -32,12 +32,12 @@ def without_version(tmp_path: Path, last: int | None = None) -> Path:
 
 
 def chat(version: str, leak: float = 0) -> Series:
-    """Return a conversation as a server of that release tells it, with a leak of so many bytes a request."""
+    """Return a conversation as a server of that release reports it, with a leak of so many bytes a request."""
     policy = Policy.ollama(version)
     run = Twin(SHAPE, policy).run(resolve("chat:80"), policy, progress=False)
     held = np.array([count for _, count in sorted(reported_bytes(run).items())], dtype=np.float64)
-    told = tuple(Counts(*row) for row in run.requests.select("tokens", "matched", "generated").iter_rows())
-    return Series(np.arange(1.0, len(held) + 1), told, held + leak * np.arange(len(held)), 1, "size")
+    reported = tuple(Counts(*row) for row in run.requests.select("tokens", "matched", "generated").iter_rows())
+    return Series(np.arange(1.0, len(held) + 1), reported, held + leak * np.arange(len(held)), 1, "size")
 
 
 def test_every_known_release_is_tried() -> None:
@@ -57,7 +57,7 @@ def test_the_end_of_a_log_is_no_leak(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["main", "0.33.0", "0.32.5"])
-def test_lawful_growth_of_any_release_is_explained(version: str) -> None:
+def test_growth_by_the_rules_of_any_release_is_explained(version: str) -> None:
     found = compare(chat(version), SHAPE)
     assert found.verdict == ("budget" if version == "main" else "over_budget_by_design")
 
@@ -68,7 +68,7 @@ def test_what_no_rules_explain_is_a_leak_and_never_high() -> None:
     assert compare(chat("0.32.5", leak=300e6), SHAPE).verdict == "leak"
 
 
-def test_the_version_can_be_told(tmp_path: Path) -> None:
+def test_the_version_can_be_given(tmp_path: Path) -> None:
     recording = import_file(without_version(tmp_path)).recording
     found = kvlab.diagnose(recording, policy="0.32.5").about("budget_or_leak")
     assert found.verdict == "over_budget_by_design"

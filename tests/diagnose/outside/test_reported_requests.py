@@ -1,4 +1,4 @@
-"""Requests made again of their counts match as the counts say; series are cut at restarts; what is not told is asked for."""
+"""Requests made again of their counts match as the counts say; series are cut at restarts; what is missing is named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kvlab.diagnose import budget_or_leak, facts
-from kvlab.diagnose.budget_or_leak import compare
+from kvlab.diagnose.compared_growth import compare
 from kvlab.diagnose.simulated import MOST_REQUESTS, MOST_TOKENS, requests_of
 from kvlab.events import Event, Matched, Observed, RequestBegan, RequestClosed, RunnerChanged
 from kvlab.lab.shapes import read_shape
@@ -22,9 +22,9 @@ from tests.diagnose.outside.seen import recording_of
 COUNTS = (Counts(100, 0, 10), Counts(130, 105, 4), Counts(90, 60, 8), Counts(90, 90, 2), Counts(40, 0, 0), Counts(500, 131, 3))
 
 
-def test_the_twin_of_told_requests_matches_what_was_told() -> None:
+def test_the_twin_of_reported_requests_matches_what_was_reported() -> None:
     twin = Twin(read_shape("qwen3-8b"))
-    rows = twin.run(Workload("told", tuple(requests_of(COUNTS))), progress=False).requests
+    rows = twin.run(Workload("reported", tuple(requests_of(COUNTS))), progress=False).requests
     assert rows["tokens"].to_list() == [one.tokens for one in COUNTS]
     assert rows["matched"].to_list() == [one.matched for one in COUNTS]
 

@@ -44,7 +44,7 @@ def test_counted_bytes_under_the_budget(counted: list[int], verdict: str) -> Non
     assert kvlab.diagnose(dumped(counted)).about("budget_or_leak").confidence == "low"
 
 
-def test_of_two_arms_the_graver_is_told() -> None:
+def test_of_two_arms_the_graver_counts() -> None:
     found = kvlab.diagnose(import_file(TESTS / "fixtures" / "samples" / "turn_pagedout_nodes.txt").recording).about("budget_or_leak")
     assert (found.verdict, found.numbers["arm"]) == ("over_budget_by_design", "before")
     assert "active path" in found.summary

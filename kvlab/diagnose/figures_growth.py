@@ -1,7 +1,10 @@
-"""A lone series: figures of a model's bytes by request, by second, or in their order, of which the requests' matches are not known.
+"""Growth of figures alone: a lone series of a model's bytes by request, by second, or in their order, of which the requests' matches are not known.
 
 Of all gauges the one with most figures is taken, and of its lifetimes the one that grew most. It has stopped growing where no later figure contradicts
 that, and where a coarse print cannot have made it up.
+
+`budget` when they stop about a budget above where they began, `no_growth` when they stop elsewhere or never began, `budget_filling` when what has
+grown fits a budget, `leak` when they go on past it under known rules that let nothing pass it, or cost more per new token than any keys and values.
 """
 
 from __future__ import annotations
@@ -12,14 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from kvlab.diagnose.finding import Number
-from kvlab.diagnose.trend import Slope, theil_sen
+from kvlab.diagnose.finding import Confidence, Evidence, Finding, Number
+from kvlab.diagnose.growth import Slope, theil_sen
+from kvlab.diagnose.question import Question, how_to_record
 from kvlab.lab.outlook import requests_until_full
 from kvlab.recording.facts import Facts, Values
 from kvlab.recording.facts.figures import as_printed, step_of
 from kvlab.recording.facts.lifetimes import begins_anew, parts_between
 from kvlab.recording.facts.owners import values
-from kvlab.units import MIB
+from kvlab.units import MIB, binary
+
+Q = Question("budget_or_leak")
+
 
 LEAST_FIGURES = 4
 """Figures below which neither a slope nor an end of it shows."""
@@ -179,3 +186,115 @@ def _rises(x: Values, y: Values) -> bool:
         return False
     slope = theil_sen(x, y)
     return slope.low > 0 and slope.value * (x[-1] - x[0]) > RISES
+
+
+NEAR_PLATEAU = 0.15
+"""The share of the budget by which a plateau may miss it: live buffers above it, branches that did not fit below it."""
+
+MOST_PER_TOKEN = MIB
+"""Bytes per new token that no model's keys and values cost."""
+
+
+def of_figures(facts: Facts) -> Finding:
+    """Return the verdict on figures alone."""
+    data = lone_series(facts)
+    if data is None:
+        return Q.open("model_series", facts)
+    evidence = Evidence("observed", data.rows())
+    if len(data) < LEAST_FIGURES:
+        return Q.open("longer", facts, _few_words(facts, data)).with_figures({}, evidence)
+    per_token = _per_new_token(facts, data)
+    verdict = _of_height(facts, data, per_token)
+    numbers = data.numbers(facts.policy.value.budget_bytes) | ({"growth_bytes_per_new_token": round(per_token)} if per_token is not None else {})
+    if verdict == "not_enough_data":
+        return _open_figures(facts, data).with_figures(numbers, evidence)
+    since = data.stays_since
+    near = verdict == "budget" and since is not None and float(data.x[-1] - data.x[since]) >= (data.x[-1] - data.x[0]) / 2
+    sure: Confidence = "medium" if near or (verdict == "no_growth" and len(data) >= 10 and data.step <= LEVEL) else "low"
+    return Q.found(verdict, _figure_words(facts, data, verdict, numbers), numbers, sure, evidence, refuted_by=f"figures_{verdict}")
+
+
+def _few_words(facts: Facts, data: LoneSeries) -> str:
+    budget, read = facts.policy.value.budget_bytes, ", ".join(data.printed(value) for value in data.y)
+    few = Q.say("few_figures", count=len(data), have="s have" if len(data) > 1 else " has", gauge=data.gauge, read=read)
+    fits = facts.policy.how != "unknown" and 0 < data.grown <= (1 + NEAR_PLATEAU) * budget and len(data) >= 3
+    return few + Q.say("few_fit", budget=binary(budget), plateau=data.printed(float(data.y[0]) + budget)) if fits else few
+
+
+def _figure_words(facts: Facts, data: LoneSeries, verdict: str, numbers: dict[str, Number]) -> str:
+    """Return the sentence on figures alone, its bytes as the figures are printed."""
+    left, place, last = numbers[f"{data.along}s_until_full"], data.stays_since, round(float(data.x[-1]))
+    key = verdict
+    if verdict == "no_growth" and place is not None and abs(data.grown) > max(LEVEL, data.step):
+        key = "stays"
+    elif verdict == "budget_filling" and numbers["predicted_plateau_bytes"] is None:
+        key = "budget_passing"
+    elif verdict == "leak" and "growth_bytes_per_new_token" in numbers:
+        key = "leak_per_token"
+    said = Q.say(
+        f"figures_{key}",
+        numbers,
+        printed=data.printed,
+        budget=binary(facts.policy.value.budget_bytes),
+        since=f"{data.along} {numbers[f'plateau_since_{data.along}']}" if place is not None else f"the last {data.along}",
+        grew=Q.say("grew", numbers, printed=data.printed, along=data.along, rate=data.printed(float(str(numbers[f"growth_bytes_per_{data.along}"])))),
+        full=Q.say("figures_full_at", along=data.along, at=last + left, left=left) if isinstance(left, int) else "",
+        same=Q.say("same_rate"),
+        per_token=binary(float(str(numbers.get("growth_bytes_per_new_token", 0)))),
+    )
+    if verdict in ("budget", "no_growth") and data.step > LEVEL:
+        stayed = max(1.0, float(data.x[-1] - data.x[0 if place is None else place]))
+        said += Q.say("coarse", printed=data.printed, step_bytes=data.step, more=binary(data.step / stayed), along=data.along)
+    unknown = ""
+    if facts.policy.is_known or verdict == "no_growth":
+        unknown = "" if facts.policy.how == "unknown" else Q.say("matches_unknown")
+    else:
+        unknown = Q.say("matches_and_version_unknown")
+    return said + _fell(data) + unknown
+
+
+def _fell(data: LoneSeries) -> str:
+    if data.lifetimes == 1:
+        return ""
+    return Q.say("fell" if data.fell_by else "cut", printed=data.printed, along=data.along, first=data.x[0], last=data.x[-1], fell_bytes=data.fell_by)
+
+
+def _open_figures(facts: Facts, data: LoneSeries) -> Finding:
+    """Return the answer when figures alone decide nothing."""
+    key, missing, how = "looks_alike", "matches", None
+    if data.grown <= max(LEVEL, data.step):
+        key, missing = "one_step", "finer_figures"
+    elif facts.policy.how == "unknown":
+        key, missing = "no_cache", "a_cache"
+    elif facts.shape.value is None:
+        how = f"{how_to_record('matches', facts)} {how_to_record('shape', facts)}"
+    figures = {"grown_bytes": data.grown, "last_bytes": float(data.y[-1])}
+    budget = binary(facts.policy.value.budget_bytes)
+    lacks = Q.say(key, figures, printed=data.printed, gauge=data.gauge, budget=budget, fell=_fell(data))
+    return replace(Q.open(missing, facts, lacks, how), refuted_by=Q.refutes("figures_open"))
+
+
+def _of_height(facts: Facts, data: LoneSeries, per_token: float | None) -> str:
+    budget, grown, level = facts.policy.value.budget_bytes, data.grown, max(LEVEL, data.step)
+    slack = NEAR_PLATEAU * budget + data.step
+    if data.stays_since is not None:
+        return "budget" if facts.policy.how != "unknown" and grown > level and abs(grown - budget) <= slack else "no_growth"
+    if grown <= level:
+        # a whole step of a coarse print, up and not down again, is no level
+        return "not_enough_data" if data.step > LEVEL and grown > 0 else "no_growth"
+    if grown <= budget + slack:
+        return "budget_filling" if facts.policy.how != "unknown" else "not_enough_data"
+    if per_token is not None and per_token > MOST_PER_TOKEN:
+        return "leak"
+    shape = facts.shape.value
+    live = float(shape.bytes_per_token * (facts.context or shape.context)) if shape is not None else 0.0
+    after = data.y - data.y[0] > budget + slack + live
+    goes_on = int(after.sum()) >= LEAST_FIGURES and theil_sen(data.x[after], data.y[after]).low > 0
+    may_pass = not facts.policy.is_known or facts.policy.value.protect == "active_path" or live == 0
+    return "leak" if goes_on and not may_pass else "not_enough_data"
+
+
+def _per_new_token(facts: Facts, data: LoneSeries) -> float | None:
+    """Return the bytes that grew per token generated meanwhile, where a table counts these from its first row on; None without them."""
+    made = facts.numbers("generated_total")
+    return data.grown / (made[-1] - made[0]) if len(made) > 1 and made[-1] > made[0] else None
