@@ -33,11 +33,11 @@ def print_result(args: argparse.Namespace, recording: Recording, workload: Workl
     if args.json:
         arguments.print_json(shown | ({"expected": judged.to_dict()} if judged is not None else {}))
     else:
-        print(result_text(recording, findings) + (f"\n\n{judged}" if judged is not None else ""))
+        print(_text(recording, findings) + (f"\n\n{judged}" if judged is not None else ""))
     return judged
 
 
-def result_text(recording: Recording, findings: Findings) -> str:
+def _text(recording: Recording, findings: Findings) -> str:
     """Return what a run did, for a terminal."""
     manifest = recording.manifest
     head = [f"{manifest.workload} on {manifest.model} ({manifest.source})", *(f"{name}: {words}" for name, words in notes(manifest))]

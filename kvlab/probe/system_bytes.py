@@ -32,7 +32,7 @@ Run = Callable[[Sequence[str]], str]
 WITHIN_S = 20.0
 
 
-def run_tool(words: Sequence[str]) -> str:
+def _run_tool(words: Sequence[str]) -> str:
     """Return what a tool printed, "" when it printed nothing of use."""
     program = shutil.which(words[0])
     if program is None:
@@ -92,7 +92,7 @@ def read_linux_machine(pressure: Path = Path("/proc/pressure/memory")) -> Machin
     )
 
 
-def read_macos_machine(run: Run = run_tool) -> MachineBytes:
+def read_macos_machine(run: Run = _run_tool) -> MachineBytes:
     """Read `vm_stat`, `memory_pressure` and psutil."""
     found = {event.gauge: event for event in observed_in(f"{run(['vm_stat'])}\n{run(['memory_pressure', '-Q'])}", "vm_stat")}
     swapped = [found[gauge].observed if gauge in found else None for gauge in ("swapped_in", "swapped_out")]
@@ -118,7 +118,7 @@ def process_reader() -> ReadsProcess:
     return {"Linux": read_linux_process, "Darwin": read_macos_process}.get(platform.system(), read_resident)
 
 
-def read_macos_process(pid: int, run: Run = run_tool) -> ProcessBytes:
+def read_macos_process(pid: int, run: Run = _run_tool) -> ProcessBytes:
     """Run `footprint`, then `vmmap`; with the resident bytes."""
     for words in (["footprint", "-f", "bytes", "-p", str(pid)], ["footprint", "-p", str(pid)], ["vmmap", "--summary", str(pid)]):
         text = run(words)
