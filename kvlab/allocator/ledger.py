@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kvlab.allocator.meter import Meter
-from kvlab.events import Allocated, BytesRead, Event, Freed, Loaded, PoolCleared
+from kvlab.events import MOVES, READINGS, Allocated, BytesRead, Event, Freed, Loaded, PoolCleared
 
 AT_REST = ("load", "close", "unload")
 """Phases at which the process's footprint is read: once a request, as the system takes up to some milliseconds to report it."""
+
+
+def _all(topic: str) -> bool:
+    del topic
+    return True
 
 
 class Ledger:
@@ -28,14 +33,15 @@ class Ledger:
         outside: Bytes in use in this process, by others, when the weights were taken in.
         peak: The allocator's highest active bytes since the last `reset_peak`, as last read.
         unattributed: Bytes in use that no owner retains, as last measured; 0 while nothing was.
-        detailed: Each move of a snapshot's bytes and each reading during a prefill is an event.
+        wants: Whether events on a topic are recorded (`kvlab.events.TOPICS`).
     """
 
-    __slots__ = ("_emit", "_meter", "detailed", "live", "outside", "peak", "shared", "snapshots", "transient", "unattributed", "weights")
+    __slots__ = ("_emit", "_meter", "live", "outside", "peak", "shared", "snapshots", "transient", "unattributed", "wants", "weights")
 
-    def __init__(self, meter: Meter, emit: Callable[[Event], None]) -> None:
+    def __init__(self, meter: Meter, emit: Callable[[Event], None], wants: Callable[[str], bool] = _all) -> None:
         self._meter = meter
         self._emit = emit
+        self.wants = wants
         self.weights = 0
         self.live = 0
         self.snapshots = 0
@@ -44,7 +50,6 @@ class Ledger:
         self.outside = 0
         self.peak = 0
         self.unattributed = 0
-        self.detailed = True
 
     @property
     def retained(self) -> int:
@@ -57,7 +62,7 @@ class Ledger:
         self._emit(Allocated(owner="weights", retained=self.weights))
         if clear_pool:
             self.clear_pool()
-        reading = self._meter.read()
+        reading = self._meter.read(self.retained)
         self.outside = reading.active - self.weights
         self._emit(Loaded(weights=self.weights, outside=self.outside, active=reading.active, pool=reading.pool))
 
@@ -78,18 +83,18 @@ class Ledger:
     def take_snapshot(self, node: int, retained: int) -> None:
         """A snapshot of `node` (-1: not placed yet) took bytes."""
         self.snapshots += retained
-        if self.detailed:
+        if self.wants(MOVES):
             self._emit(Allocated(owner="snapshots", node=node, retained=retained))
 
     def free_snapshot(self, node: int, retained: int) -> None:
         """A snapshot of `node` gave its bytes back."""
         self.snapshots -= retained
-        if self.detailed:
+        if self.wants(MOVES):
             self._emit(Freed(owner="snapshots", node=node, retained=retained))
 
     def move_snapshot(self, source: int, target: int, retained: int) -> None:
         """A snapshot's bytes went from one node to another (-1: none); the sums by node follow, no byte was allocated."""
-        if retained and self.detailed:
+        if retained and self.wants(MOVES):
             self._emit(Freed(owner="snapshots", node=source, retained=retained))
             self._emit(Allocated(owner="snapshots", node=target, retained=retained))
 
@@ -114,7 +119,7 @@ class Ledger:
 
     def read(self, phase: str, *, live_logical: int, counted: int, budget: int, nodes: int, paged_out: int | None = None) -> BytesRead:
         """Record and return every owner's bytes at this moment; `paged_out` where the budget counts something else."""
-        reading = self._meter.read()
+        reading = self._meter.read(self.retained)
         active = reading.active - self.outside
         self.peak = reading.peak - self.outside
         unattributed = active - self.retained
@@ -136,6 +141,6 @@ class Ledger:
             footprint=self._meter.footprint() if phase in AT_REST else None,
             paged_out=paged_out,
         )
-        if self.detailed or phase != "prefill":
+        if phase != "prefill" or self.wants(READINGS):
             self._emit(event)
         return event

@@ -24,8 +24,8 @@ class Meter(Protocol):
 
     measures: bool
 
-    def read(self) -> Reading:
-        """Return the counters now."""
+    def read(self, retained: int = 0) -> Reading:
+        """Return the counters now; `retained` is what all owners retain together, which is all that a twin's allocator has in use."""
         ...
 
     def weights(self) -> int:

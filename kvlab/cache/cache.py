@@ -15,7 +15,7 @@ from kvlab.cache.reuse import Ghosts, Hit, reason_for
 from kvlab.cache.session import Session
 from kvlab.cache.supported import require_supported
 from kvlab.cache.victims import Order, Ranking
-from kvlab.events import BufferChanged, BytesRead, Event, Matched
+from kvlab.events import RANKS, BufferChanged, BytesRead, Event, Matched
 from kvlab.layers import Layer, SnapshotRegistry, Store, layers_for
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node, Trie
@@ -37,7 +37,6 @@ class Cache(ABC):
         paging: Moves the layers between the live buffers and the snapshots.
         path: The active path; the root alone where whole entries are kept.
         ranking: Records what decides when eviction takes each node.
-        silent: Nobody reads the events: rankings and buffers are not recorded.
         look_ahead: Look-ahead of a key in tokens: 1 when a draft layer's slots depend on the next token.
     """
 
@@ -61,7 +60,6 @@ class Cache(ABC):
         self.registry.on_growth = self.registry.on_loss = self.ranking.note
         if policy.protect == "active_path":
             self.path.on_entered = self.ranking.note
-        self.silent = False
         # what the events so far say of the live buffers: by layer group their offset, and their last change
         self._offsets = [0] * len(self.layers)
         self._written = [group for group, layer in enumerate(self.layers) if layer.kind != "draft_kv"]
@@ -174,11 +172,11 @@ class Cache(ABC):
 
     def record(self) -> None:
         """Record where eviction would take nodes otherwise than before, and the live buffers whose size changed or that moved unrecorded."""
-        if self.silent:
+        if self.ledger.wants(RANKS):
+            self.ranking.record()
+            self.record_buffers()
+        else:
             self.ranking.forget()
-            return
-        self.ranking.record()
-        self.record_buffers()
 
     def moved(self, offset: int) -> None:
         """An event says that all live buffers but those of draft layers hold `offset` tokens now."""

@@ -78,6 +78,10 @@ class Ranking:
                 self._emit(_event(node, ranked))
         self.forget()
 
+    def forget(self) -> None:
+        """Let what was noted go unrecorded."""
+        self._noted.clear()
+
     def of(self, node: Node) -> NodeRanked:
         """Return what decides when eviction takes `node`, as it is now."""
         return _event(node, self._of(node))
@@ -85,10 +89,6 @@ class Ranking:
     def _of(self, node: Node) -> Ranked:
         first, second, third = self._order(node) if self._order else _UNKNOWN
         return self._protection(node), node.used, node.uses, first, second, third
-
-    def forget(self) -> None:
-        """Let what was noted go unrecorded."""
-        self._noted.clear()
 
 
 def _event(node: Node, ranked: Ranked) -> NodeRanked:

@@ -18,8 +18,14 @@ from kvlab.events.allocation import BytesRead as BytesRead
 from kvlab.events.allocation import Freed as Freed
 from kvlab.events.allocation import Loaded as Loaded
 from kvlab.events.allocation import PoolCleared as PoolCleared
+from kvlab.events.base import MOVES as MOVES
+from kvlab.events.base import RANKS as RANKS
+from kvlab.events.base import READINGS as READINGS
+from kvlab.events.base import TOKENS as TOKENS
+from kvlab.events.base import TOPICS as TOPICS
 from kvlab.events.base import Event as Event
 from kvlab.events.base import Log as Log
+from kvlab.events.base import NullLog as NullLog
 from kvlab.events.outside import LIFE_SIGNS as LIFE_SIGNS
 from kvlab.events.outside import RUNNER_STATES as RUNNER_STATES
 from kvlab.events.outside import UNDERSTOOD as UNDERSTOOD

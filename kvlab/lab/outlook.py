@@ -10,16 +10,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
 
 from kvlab.events import BytesRead
+from kvlab.lab.source import Source
 from kvlab.policy import Policy
 from kvlab.units import LARGEST
 from kvlab.workloads.request import Request
 from kvlab.workloads.streams import Fresh
-
-if TYPE_CHECKING:
-    from kvlab.lab.twin import Twin
 
 SHARED, UNIQUE, REPLY = 18, 20, 5
 """Tokens of a request: the beginning that a chat template gives all of them, its own, and its reply (the short chats of public issue 17875)."""
@@ -69,7 +66,7 @@ def short_unrelated() -> Iterator[Request]:
         yield Request(label=f"chat {number}", tokens=(*shared, *fresh.take(UNIQUE)), generated=fresh.take(REPLY))
 
 
-def outlook(open_twin: Callable[[Policy], Twin], policy: Policy) -> Outlook:
+def outlook(open_twin: Callable[[Policy], Source], policy: Policy) -> Outlook:
     """Return the outlook of a cache under `policy`; `open_twin` opens a twin of its model."""
     twin = open_twin(policy.replace(budget_bytes=LARGEST))
     # what is copied out in a reply is seen by eviction at the close, or in the next request when nothing is paged out at the close

@@ -147,7 +147,7 @@ class Source:
         )
         with self._alone(), Recorder(manifest, out=out, store_text=store_text) as recorder:
             runner = self._fresh(chosen, Checker() if check else None, call_sites=call_sites)
-            runner.detailed, runner.token_texts = detailed, store_text
+            runner.token_texts, runner.log.left_out = store_text, frozenset(manifest.left_out)
             predict = self._prediction(chosen, check=check)
             try:
                 for request in tqdm(work.requests, desc=work.name, unit="request", disable=not progress):
@@ -160,7 +160,7 @@ class Source:
                 for event in runner.log.drain():
                     recorder.write(event)
                 runner.checker = runner.log.mark = None
-                runner.detailed, runner.token_texts = True, self.token_texts
+                runner.token_texts, runner.log.left_out = self.token_texts, frozenset()
             return recorder.close()
 
     def step(self, request: Request | str, policy: Policy | None = None) -> Generator[Event]:
@@ -269,7 +269,6 @@ class Source:
         log = Log(self.events_source, mark=CallSites() if call_sites else None)
         self._runner = Runner(self._model, policy, log, checker)
         self._runner.token_texts = self._token_texts
-        self._wire(self._runner)
         return self._runner
 
     def _act(self, runner: Runner, action: str) -> None:
@@ -291,9 +290,6 @@ class Source:
 
     def _collect(self) -> None:
         """Free what dead objects still hold, before a runner reads what was in use before it."""
-
-    def _wire(self, runner: Runner) -> None:
-        """Connect what the model needs to know of a new runner."""
 
     def _records_all(self, work: Workload) -> bool:
         """Whether a run of `work` without a reader of its events records every token and every move of bytes."""

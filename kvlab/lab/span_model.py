@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
@@ -35,24 +36,18 @@ class NoText:
 
 
 class SpanMeter:
-    """The twin's allocator: in use is exactly what the owners retain; it has no pool.
-
-    Attributes:
-        retained: Returns the bytes that all owners retain.
-    """
+    """The twin's allocator: in use is exactly what the owners retain; it has no pool."""
 
     measures = False
 
     def __init__(self, weights: int) -> None:
         self._weights = weights
         self._peak = 0
-        self.retained: Callable[[], int] = lambda: weights
 
-    def read(self) -> Reading:
-        """Return the counters now."""
-        active = self.retained()
-        self._peak = max(self._peak, active)
-        return Reading(active=active, pool=0, peak=self._peak)
+    def read(self, retained: int = 0) -> Reading:
+        """Return the counters now: `retained` bytes are in use."""
+        self._peak = max(self._peak, retained)
+        return Reading(active=retained, pool=0, peak=self._peak)
 
     def weights(self) -> int:
         """Return the bytes of the weights."""
@@ -73,7 +68,7 @@ class SpanMeter:
 class SpanModel:
     """A model made of spans (`kvlab.runner.model.Model`)."""
 
-    scripted = True
+    longest_run = sys.maxsize
 
     def __init__(self, shape: Shape) -> None:
         self.name = shape.name
@@ -124,10 +119,10 @@ class SpanModel:
             store.append(tokens)
 
     def decode(self, token: int, tokens: int = 1) -> list[int]:
-        """Write `tokens` slots one by one and return as many tokens: given ones, or fresh ones that match nothing."""
+        """Write `tokens` slots one by one and return the next tokens: given ones, or fresh ones that match nothing."""
         del token
         for store in self._targets:
-            store.append_each(tokens)
+            store.append(tokens, singly=True)
         return list(self._fresh.take(tokens) if self._given is None else islice(self._given, tokens))
 
     def end(self) -> None:

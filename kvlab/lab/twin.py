@@ -8,7 +8,7 @@ from functools import cached_property
 
 from kvlab.cache.check import Checker
 from kvlab.display import Rich
-from kvlab.events import WrongPositions
+from kvlab.events import NullLog, WrongPositions
 from kvlab.lab.outlook import Outlook, outlook
 from kvlab.lab.source import Prediction, Source
 from kvlab.lab.span_model import SpanModel
@@ -36,7 +36,6 @@ class Twin(Source, Rich):
     """A model from its shape alone.
 
     Attributes:
-        observed: Someone reads the events of its steps; if not, none are made.
         provenance: Where the shape's figures come from, by layer kind and by field; empty when unknown.
     """
 
@@ -45,10 +44,8 @@ class Twin(Source, Rich):
     has_text = False
 
     def __init__(self, shape: Shape, policy: Policy | None = None, provenance: Mapping[str, Provenance] | None = None) -> None:
-        self.observed = True
         self.provenance = dict(provenance or {})
-        self._spans = self._span_model(shape)
-        super().__init__(self._spans, policy or Policy())
+        super().__init__(self._span_model(shape), policy or Policy())
 
     def __repr__(self) -> str:
         return visible(f"Twin({self.name})")
@@ -60,7 +57,7 @@ class Twin(Source, Rich):
 
     def _fresh(self, policy: Policy, checker: Checker | None, *, call_sites: bool = False) -> Runner:
         # A new model, so that a twin's replies are the same tokens in every run.
-        self._spans = self._model = self._span_model(self.shape)
+        self._model = self._span_model(self.shape)
         return super()._fresh(policy, checker, call_sites=call_sites)
 
     def _span_model(self, shape: Shape) -> SpanModel:
@@ -68,11 +65,6 @@ class Twin(Source, Rich):
         if fitted := [name for name, one in self.provenance.items() if one.status == FITTED]:
             made.origin[caveats.FITTED] = ", ".join(fitted)
         return made
-
-    def _wire(self, runner: Runner) -> None:
-        ledger = runner.cache.ledger
-        runner.detailed, runner.log.off = self.observed, not self.observed
-        self._spans.meter.retained = lambda: ledger.retained
 
     def _act(self, runner: Runner, action: str) -> None:
         if action in ACTIONS:
@@ -97,8 +89,7 @@ def _echo(runner: Runner, request: Request, stop: str) -> None:
 
 def shadow(shape: Shape, policy: Policy) -> Prediction:
     """Return a twin that follows a run under the expected policy: after each request it writes its own bytes into the run's log, with source `twin`."""
-    twin = Twin(shape, expected_policy(policy))
-    twin.observed = False
+    twin = Runner(SpanModel(shape), expected_policy(policy), NullLog())
 
     def predict(runner: Runner, request: Request, stop: str) -> None:
         for _ in twin.step(_as_run(runner, request, stop)):

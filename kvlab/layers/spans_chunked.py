@@ -25,10 +25,10 @@ class SpanChunkedStore(SpanStateStore):
         """The first position that a copy taken now holds."""
         return first_kept(self.group, self._held_from, self.offset)
 
-    def append_each(self, tokens: int) -> None:
-        """See `tokens` more one by one."""
-        for _ in range(tokens):
-            self.append(1)
+    def append(self, tokens: int, *, singly: bool = False) -> None:
+        """See `tokens` more, as the running request; `singly` one by one, since each may drop rows."""
+        for _ in range(tokens if singly else 1):
+            super().append(1 if singly else tokens)
 
     def put(self, data: State, offset: int) -> None:
         """Make `data` the live state; it has seen `offset` tokens."""
@@ -48,8 +48,8 @@ class SpanChunkedStore(SpanStateStore):
         del end
         return self.first
 
-    def _rows_after(self, tokens: int, end: int) -> int:
-        del end
+    def _rows_after(self, tokens: int, end: int, *, singly: bool) -> int:
+        del end, singly
         step, room = self.group.growth_step, self._rows
         if self.first > self._held_from:
             self._held_from = self.first

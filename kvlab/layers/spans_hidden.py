@@ -64,18 +64,15 @@ class SpanHiddenStore:
         """Record that the next writes up to `end` are one append: they make one array."""
         self._next_end = max(self._next_end, end)
 
-    def append(self, tokens: int) -> None:
-        """Write `tokens` rows at the offset, as the running request."""
+    def append(self, tokens: int, *, singly: bool = False) -> None:
+        """Write `tokens` rows at the offset, as the running request; of arrays that are made `singly` the last one is left, as of one made at once."""
+        del singly
         end, backing = self.offset + tokens, self._live.backing
         if end > self._end:
             self._end = max(end, self._next_end)
             backing = Backing(self._end)
         self._live = Rows(tuple(joined(self._live.runs, (Run(self.writer, self.offset, end),))), backing)
         self.offset = end
-
-    def append_each(self, tokens: int) -> None:
-        """Write `tokens` rows one by one: the last of the arrays is left."""
-        self.append(tokens)
 
     def wrote(self, tokens: int) -> None:
         """The rows know their own offset."""

@@ -56,17 +56,9 @@ class SpanKVStore:
         """The first position held: rows are dropped nowhere but at the end."""
         return 0
 
-    def append(self, tokens: int) -> None:
-        """Write `tokens` slots at the offset, as the running request."""
-        self._write(tokens, (Run(self.writer, self._offset, self._offset + tokens),))
-
-    def append_each(self, tokens: int) -> None:
-        """Write `tokens` slots one by one: what as many calls of `append(1)` leave, at once."""
-        step, end = self.group.growth_step, self.offset + tokens
-        room = self.capacity + max(0, -(-(end - self.capacity) // step) * step)
-        self.capacity = max(self.capacity, end)
-        self.append(tokens)
-        self.capacity = room
+    def append(self, tokens: int, *, singly: bool = False) -> None:
+        """Write `tokens` slots at the offset, as the running request; `singly` leaves what as many forwards of one token leave."""
+        self._write(tokens, (Run(self.writer, self._offset, self._offset + tokens),), singly=singly)
 
     def contents(self, start: int, end: int) -> Runs:
         """Return what slots [start, end) hold."""
@@ -122,8 +114,8 @@ class SpanKVStore:
         self._offset = self.capacity = 0
         self._held, self._beyond = [], []
 
-    def _write(self, tokens: int, data: Iterable[Run]) -> None:
-        self._grow(tokens)
+    def _write(self, tokens: int, data: Iterable[Run], *, singly: bool = False) -> None:
+        self._grow(tokens, singly=singly)
         if self._beyond:
             self._taken(tokens)
         self._hold(data)
@@ -149,11 +141,15 @@ class SpanKVStore:
             tokens -= cut - run.start
         return found[::-1]
 
-    def _grow(self, tokens: int) -> None:
-        if self._offset + tokens <= self.capacity:
+    def _grow(self, tokens: int, *, singly: bool) -> None:
+        missing = self._offset + tokens - self.capacity
+        if missing <= 0:
             return
         step = self.group.growth_step
-        if self._offset % step:
+        if singly:
+            # the buffer is full when it grows, so nothing of it is cut off
+            tokens = missing
+        elif self._offset % step:
             self.capacity = self._offset
             self._beyond = []
         self.capacity += -(-tokens // step) * step

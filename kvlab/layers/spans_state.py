@@ -55,34 +55,19 @@ class SpanStateStore:
         """The first position that a copy taken now holds by itself; the offset when it holds none."""
         return max(0, self.offset - self._rows) if self.group.window else self.offset
 
-    def append(self, tokens: int) -> None:
-        """See `tokens` more, as the running request."""
+    def append(self, tokens: int, *, singly: bool = False) -> None:
+        """See `tokens` more, as the running request; `singly` leaves what as many forwards of one token leave."""
         end = self.offset + tokens
-        self._last = tokens
-        self._round = 0
+        self._last, self._round = 1 if singly else tokens, 0
+        if singly and self.group.round_states:
+            self._rounds += 1
+            self._round = self._rounds
         self._runs = joined(self._seen(), (Run(self.writer, self.offset, end),))
         self._ahead = False
         if self.group.window:
-            self._rows = self._room = self._rows_after(tokens, end)
+            self._rows = self._room = self._rows_after(tokens, end, singly=singly)
             self._begin = max(0, end - self._rows)
         self.offset = end
-
-    def append_each(self, tokens: int) -> None:
-        """See `tokens` more one by one: what as many calls of `append(1)` leave, at once."""
-        if tokens < 1:
-            return
-        at, end, window = self.offset, self.offset + tokens, self.group.window
-        rows = self._rows
-        self.append(tokens)
-        self._last = 1
-        if self.group.round_states:
-            self._rounds += 1
-            self._round = self._rounds
-        while rows < window and (at := max(at, rows)) < end:
-            rows = min(rows + min(self.group.growth_step, window - at), window)
-            at += 1
-        self._rows = self._room = min(rows, window)
-        self._begin = max(0, end - self._rows)
 
     def wrote(self, tokens: int) -> None:
         """The model wrote through `append` already."""
@@ -181,10 +166,12 @@ class SpanStateStore:
     def _first_before(self, end: int) -> int:
         return max(self._begin, end - self.group.window)
 
-    def _rows_after(self, tokens: int, end: int) -> int:
+    def _rows_after(self, tokens: int, end: int, *, singly: bool) -> int:
         # As mlx-lm's RotatingKVCache: a prefill keeps what its first token may look at, a decode grows by steps and cuts back to the window.
-        window = self.group.window
-        if tokens > 1:
+        window, rows, at = self.group.window, self._rows, self.offset
+        if tokens > 1 and not singly:
             return min(end, window - 1 + tokens)
-        grows = self._rows < window and self.offset >= self._rows
-        return min(self._rows + min(self.group.growth_step, window - self.offset), window) if grows else min(self._rows, window)
+        while rows < window and (at := max(at, rows)) < end:
+            rows = min(rows + min(self.group.growth_step, window - at), window)
+            at += 1
+        return min(rows, window)

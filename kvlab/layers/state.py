@@ -53,8 +53,7 @@ class StateLayers:
 
     def will_write(self, tokens: int, first: int | None = None) -> None:
         """Get ready for a write: rows of the live buffer move, so lazy snapshots are copied out."""
-        del first
-        self._in_order = tokens > 1
+        self._in_order = min(tokens, first or tokens) > 1
         self._own_lazies()
 
     def wrote(self, tokens: int) -> None:

@@ -35,8 +35,9 @@ class MLXMeter:
         self._mx = mx
         self._parameters = list(parameters)
 
-    def read(self) -> Reading:
-        """Return the allocator's bytes in use, in the pool, and at the peak."""
+    def read(self, retained: int = 0) -> Reading:
+        """Return the allocator's bytes in use, in the pool, and at the peak, whoever retains them."""
+        del retained
         active = self._mx.get_active_memory()
         return Reading(active=active, pool=self._mx.get_cache_memory(), peak=max(self._mx.get_peak_memory(), active))
 

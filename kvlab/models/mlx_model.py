@@ -52,7 +52,7 @@ class MLXModel:
         NotAvailable: a layer is of a kind that kvlab cannot restore yet.
     """
 
-    scripted = False
+    longest_run = 1
 
     def __init__(
         self,

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvlab.events import LifeSign
+from kvlab.events import MOVES, RANKS, READINGS, TOKENS, LifeSign
 from kvlab.recording.manifest import Manifest
-
-TOKENS, MOVES, READINGS, RANKS = "tokens_but_the_last", "snapshot_allocations", "prefill_readings", "eviction_order_and_buffers"
 
 LEFT_OUT = {
     TOKENS: "tokens of a reply but the last (token_out)",

@@ -35,14 +35,14 @@ class Model(Protocol):
         stop_tokens: Tokens that end a reply.
         stores: Its live buffers, one per group of `shape.groups`, in that order.
         meter: Reads the allocator.
-        scripted: Its next tokens need no computation (the twin's), so `decode` may return many at once; it has no stop tokens.
+        longest_run: Tokens of a reply that one `decode` gives at most: 1 where each follows from the one before.
         origin: Where it came from, for a recording's manifest: file, sha256, licence, dtype, device.
     """
 
     name: str
     shape: Shape
     stop_tokens: frozenset[int]
-    scripted: bool
+    longest_run: int
     origin: dict[str, str]
 
     @property
@@ -88,9 +88,9 @@ class Model(Protocol):
         ...
 
     def decode(self, token: int, tokens: int = 1) -> list[int]:
-        """Evaluate `token` at the live offset, write it into the stores, and return the next token; `tokens` times in turn.
+        """Evaluate `token` and those after it one by one at the live offset, write them into the stores, and return the next `tokens` tokens.
 
-        `token` is the prompt's last one or the last one that was returned. Only a `scripted` model is called for more than one.
+        `token` is the prompt's last one or the last one that was returned; `tokens` is from 1 to `longest_run`.
         """
         ...
 

@@ -16,7 +16,7 @@ from kvlab.cache import STORES, Session, capture_offsets
 from kvlab.cache.check import Checker
 from kvlab.cache.media import clear_edge, folded
 from kvlab.errors import BadValue
-from kvlab.events import BytesRead, ChunkRan, Event, Log, RequestBegan, RequestClosed, TokenOut
+from kvlab.events import TOKENS, BytesRead, ChunkRan, Event, Log, RequestBegan, RequestClosed, TokenOut
 from kvlab.policy import Policy
 from kvlab.runner.drafts import Drafts
 from kvlab.runner.model import Model
@@ -51,27 +51,16 @@ class Runner:
         self.model = model
         self.policy = policy
         self.log = log or Log()
-        self.cache = STORES[policy.store](model.stores, policy, Ledger(model.meter, self.log.append), self.log.append, model.shape.look_ahead)
+        self.cache = STORES[policy.store](model.stores, policy, Ledger(model.meter, self.log.append, self.log.wants), self.log.append, model.shape.look_ahead)
         self.last: tuple[Sequence[int], list[int]] = ([], [])
         self.ends: Sequence[int] = ()
         self.segments: Sequence[Segment] = ()
         self.checker = checker
         self.token_texts = False
-        self._detailed = True
         self._requests = 0
         self._cancelled = False
         self._loaded = False
         self.closing = self._load()
-
-    @property
-    def detailed(self) -> bool:
-        """Whether every event is recorded. If not, a scripted model gives its reply at once, with its last token as event, and the ledger emits less."""
-        return self._detailed
-
-    @detailed.setter
-    def detailed(self, value: bool) -> None:
-        self._detailed = self.cache.ledger.detailed = value
-        self.cache.silent = not value
 
     def cancel(self) -> None:
         """Stop the running request at its next chunk or token."""
@@ -202,8 +191,7 @@ class Runner:
 
     def _decode(self, running: Running) -> Iterator[Event]:
         session, reply = running.session, running.reply
-        most = self._most_tokens(running)
-        stride = most if self.model.scripted and not self._detailed else 1
+        most, longest = self._most_tokens(running), 1 if self.log.wants(TOKENS) else self.model.longest_run
         may_stop = running.request.generated is None and not running.request.ignore_stop
         decoder = self.model.decoder()
         token = running.tokens[-1]
@@ -211,8 +199,9 @@ class Runner:
             if len(reply) == most:
                 running.stop = "context" if most < running.request.limit else "limit" if reply else "no_reply"
                 break
-            with session.writing(stride, 1):
-                tokens = self.model.decode(token, stride)
+            count = min(longest, most - len(reply))
+            with session.writing(count, 1):
+                tokens = self.model.decode(token, count)
             running.drafts.follow(singly=True)
             running.timing.produced()
             reply += tokens
@@ -225,7 +214,7 @@ class Runner:
             offset = self.cache.targets[0].offset
             self.cache.moved(offset)
             self.cache.record()
-            running.text.append(decoder.add(token))
+            running.text.append("".join(map(decoder.add, tokens)))
             self.log.append(TokenOut(index=len(reply) - 1, token=token, text=running.text[-1], offset=offset))
             self._check(session, "decode")
             yield from self._hand_over(running)

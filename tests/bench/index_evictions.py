@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from kvlab.allocator import Ledger
 from kvlab.cache import PrefixCache
 from kvlab.cache.victims import Victims
-from kvlab.events import Event, Log
+from kvlab.events import Event, NullLog
 from kvlab.lab.span_model import SpanModel
 from kvlab.layers import Store
 from kvlab.policy import Policy
@@ -46,9 +46,7 @@ class Evictions:
 def watch(nodes: int, evictions: int) -> Evictions:
     """Fill a cache with `nodes` nodes, then run requests until there were `evictions`."""
     policy = Policy(capture_grid=_GRID, prefill_chunk=_PROMPT)
-    model, log, seen = SpanModel(Shape("bench", (LayerGroup("kv", (0,), 1),))), Log(), Evictions()
-    # the runner reads the log once a request; nothing here needs to be heard
-    log.off = True
+    model, log, seen = SpanModel(Shape("bench", (LayerGroup("kv", (0,), 1),))), NullLog(), Evictions()
     runner = Runner(model, policy, log)
     cache = _Watched(model.stores, policy, Ledger(model.meter, log.append), log.append, seen)
     runner.cache = cache

@@ -60,7 +60,7 @@ def cold_state(stream: Sequence[int], end: int) -> tuple[np.ndarray, float]:
 class ArrayModel:
     """Answers the Model protocol with arrays (`kvlab.runner.model.Model`)."""
 
-    scripted = False
+    longest_run = 1
 
     def __init__(self, shape: Shape) -> None:
         self.name = shape.name

@@ -33,10 +33,7 @@ WHOLE = Policy(store="whole_entry_lru", prefill_chunk=5)
 def a_runner(kinds: tuple[str, ...], storage: str, policy: Policy = WHOLE) -> Runner:
     shape = shape_of_kinds(kinds, 0)
     model: Any = SpanModel(shape) if storage == "spans" else ArrayModel(shape)
-    runner = Runner(model, policy, checker=Checker())
-    ledger = runner.cache.ledger
-    model.meter.retained = lambda: ledger.retained
-    return runner
+    return Runner(model, policy, checker=Checker())
 
 
 def ask(runner: Runner, tokens: tuple[int, ...], reply: tuple[int, ...] = (), cancel_after: int | None = None) -> tuple[Matched, list[Event]]:

@@ -42,9 +42,10 @@ def test_a_reply_at_once_is_as_many_single_tokens(group: LayerGroup) -> None:
         prefill, reply = rng.randrange(1, 30), rng.randrange(0, 50)
         for store in (at_once, one_by_one):
             store.append(prefill)
-        at_once.append_each(reply)
+        if reply:
+            at_once.append(reply, singly=True)
         for _ in range(reply):
-            one_by_one.append(1)
+            one_by_one.append(1, singly=True)
         for end in (at_once.offset, at_once.capacity):
             assert at_once.contents(0, end) == one_by_one.contents(0, end)
         assert (at_once.offset, at_once.capacity) == (one_by_one.offset, one_by_one.capacity)

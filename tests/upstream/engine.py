@@ -8,7 +8,7 @@ from typing import Any
 from kvlab.cache import Session
 from kvlab.cache.cache import Cache
 from kvlab.cache.check import Checker, HasContents
-from kvlab.events import Log
+from kvlab.events import Log, NullLog
 from kvlab.lab.span_model import SpanModel
 from kvlab.layers import Layer
 from kvlab.policy import Policy
@@ -51,16 +51,15 @@ class _Begins(Checker):
         return sum(list(name) != mine[at : at + 1] for at, name in enumerate(theirs, first))
 
 
-def outcome(case: dict[str, Any], *, detailed: bool = True) -> list[str]:
+def outcome(case: dict[str, Any], *, singly: bool = True) -> list[str]:
     """Run a case and return a text a request: `matched cached wrong... counted|start end bytes..., ...`.
 
     `wrong` and `bytes` are by layer; nodes come in the order of their tokens; a layer without a snapshot has -1 bytes, a lazy one 0.
-    Without `detailed` a reply is written at once, as in long runs of the twin.
+    Without `singly` a reply is one run of tokens, as in long runs of the twin.
     """
-    begins, log = _Begins(), Log()
-    log.off = True
-    runner = Runner(SpanModel(shape_of(Fields(case["id"], case, case), "")), Policy.from_dict(case["policy"]), log, begins)
-    runner.detailed = detailed
+    begins = _Begins()
+    model = SpanModel(shape_of(Fields(case["id"], case, case), ""))
+    runner = Runner(model, Policy.from_dict(case["policy"]), Log() if singly else NullLog(), begins)
     texts: list[str] = []
     for number, row in enumerate(case["workload"], 1):
         tokens, reply = tuple(row["tokens"]), tuple(row["generated"])

@@ -34,7 +34,7 @@ def differing(version: str, name: str, first: int, last: int | None = None) -> l
     assert wanted
     found: list[str] = []
     for number, requests in enumerate(wanted, first):
-        ours = outcome(sequence(number, version, drafted=name.endswith("-drafted"), hidden=name.endswith("-hidden")), detailed=number % 2 == 0)
+        ours = outcome(sequence(number, version, drafted=name.endswith("-drafted"), hidden=name.endswith("-hidden")), singly=number % 2 == 0)
         request = next((place for place, pair in enumerate(zip(ours, requests, strict=True)) if pair[0] != pair[1]), None)
         if request is not None:
             found.append(f"sequence {number}, request {request + 1}: kvlab {ours[request]}, upstream {requests[request]}")

@@ -65,7 +65,6 @@ def run_trial(plan: Plan) -> Trial:
     model = SpanModel(plan.shape)
     runner = Runner(model, plan.policy, Log("spans"), Checker())
     ledger = runner.cache.ledger
-    model.meter.retained = lambda: ledger.retained
     monitor, trial = Monitor(runner.cache), Trial()
     for number, action in enumerate(plan.actions, 1):
         trial.requests = number
