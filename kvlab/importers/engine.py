@@ -191,8 +191,8 @@ class Engine:
             return False
         if figure.observed is not None:
             out.figure(gauge, figure.observed, unit=figure.unit, step=figure.step, label=label, pid=pid)
-        elif gauge in OF_BYTES and figure.number is not None and figure.number == int(figure.number) and not figure.unit:
-            out.figure(gauge, int(figure.number), unit="B", step=1, label=label, pid=pid)
+        elif gauge in OF_BYTES and (whole := _whole(figure.number)) is not None and not figure.unit:
+            out.figure(gauge, whole, unit="B", step=1, label=label, pid=pid)
         elif gauge in OF_BYTES or figure.number is None:
             return False
         else:
@@ -327,10 +327,10 @@ class Engine:
                 tokens, generated = kept.get("tokens"), kept.get("generate_tokens")
                 prompt_tps, tps = kept.get("prompt_tps"), kept.get("generate_tps")
                 rows = self._out.rows
-                rows.began("", int(tokens) if tokens else None)
+                rows.began("", _whole(tokens) if tokens else None)
                 prefill, decode = (count / rate if count and rate else None for count, rate in ((tokens, prompt_tps), (generated, tps)))
                 peak = kept.get("peak")
-                rows.add("request_closed", None if generated is None else int(generated), None, prefill, decode, None if peak is None else int(peak), None)
+                rows.add("request_closed", _whole(generated), None, prefill, decode, _whole(peak), None)
                 rows.request = 0
             self._generate = kept = {}
         for name, text in (fields or {}).items():
@@ -391,3 +391,8 @@ def _goes_on(now: Open, known: Mapping[str, Any]) -> bool:
 
 def _count(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+
+def _whole(number: float | None) -> int | None:
+    """Return a whole number that an event can hold; None of any other."""
+    return int(number) if number is not None and abs(number) < LARGEST and number == int(number) else None

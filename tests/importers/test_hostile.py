@@ -280,6 +280,14 @@ def _fuzz(folder: Path, rounds: int, seed: int) -> None:
             _folded(rec)
 
 
+@pytest.mark.parametrize("size", ["1e30", "1E+19", "9223372036854775808", "-1e30"])
+def test_a_figure_that_no_event_can_hold(tmp_path: Path, size: str) -> None:
+    path = tmp_path / "health.json"
+    path.write_text(f'{{"recent_evictions": [{{"reason": "r", "session_id": "s", "prefix_len": {size}, "nbytes": {size}, "budget": 3221225472}}]}}')
+    assert import_file(path).recording.observed.filter(gauge="cache_entry").height == 0
+    assert import_file(path).recording.observed.filter(gauge="prompt_cache_limit")["value"].to_list() == [3221225472]
+
+
 def test_fuzz(tmp_path: Path) -> None:
     _fuzz(tmp_path, 3_000, SEED)
 
