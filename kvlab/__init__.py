@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kvlab.errors import KvlabError
     from kvlab.importers import read_ollama_log, read_table
     from kvlab.lab import open_twin as twin
-    from kvlab.lab.lab import open_lab as open
+    from kvlab.lab.lab import open_lab
     from kvlab.notebook import load_ipython_extension
     from kvlab.policy import Policy
     from kvlab.probe import Probe
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kvlab.views.dashboard.widget import stepper
     from kvlab.views.mimebundle import show
     from kvlab.workloads import Request
+
+    open = open_lab
 
 _PLACES = {
     "KvlabError": ("kvlab.errors", "KvlabError"),
@@ -52,6 +54,7 @@ _PLACES = {
     "workloads": ("kvlab.workloads", ""),
 }
 
+# `open` is not among them: `from kvlab import *` leaves the built-in one in place
 __all__ = [
     "KvlabError",
     "LayerGroup",
@@ -65,7 +68,6 @@ __all__ = [
     "facts",
     "load",
     "load_ipython_extension",
-    "open",
     "read_ollama_log",
     "read_table",
     "show",
@@ -86,4 +88,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_PLACES})

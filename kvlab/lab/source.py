@@ -6,9 +6,9 @@ Invariants: `run` begins with an empty cache, `step` continues with the current 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from tqdm.auto import tqdm
 
@@ -28,6 +28,12 @@ from kvlab.workloads import Conversations, Request, Workload, resolve
 from kvlab.workloads.marks import Marks
 
 T = TypeVar("T")
+
+Message = tuple[str, str] | Mapping[str, str]
+"""One message of a chat: its role and its content, or a dict with both."""
+
+Runnable = Workload | Request | str | Sequence[Request | str] | Sequence[Message]
+"""What `run` takes."""
 
 Prediction = Callable[[Runner, Request, str], None]
 """Records what the expected policy would hold after the request that just closed with that stop."""
@@ -103,7 +109,7 @@ class Source:
 
     def run(
         self,
-        workload: Workload | Request | str,
+        workload: Runnable,
         policy: Policy | None = None,
         *,
         store_text: bool = False,
@@ -116,7 +122,8 @@ class Source:
         """Run a workload from an empty cache and return its recording.
 
         Args:
-            workload: A workload, its name (`unrelated:15`), a case file, or one request.
+            workload: A workload, its name (`unrelated:15`), a case file, one request, a list of requests and texts, or the messages of one chat, each a
+                (role, content) or a dict of both. A text in a list is sent as a user's chat message, as in `step`.
             policy: The choices the cache follows; by default those of the workload on top of this model's.
             store_text: Keep prompts and answers in the recording.
             out: Where the recording is stored (`NAME.kvrec`); a temporary folder when None.
@@ -306,12 +313,37 @@ def _no_prediction(runner: Runner, request: Request, stop: str) -> None:
     del runner, request, stop
 
 
-def _workload(given: Workload | Request | str) -> Workload:
+def _workload(given: Runnable) -> Workload:
     if isinstance(given, str):
         return resolve(given)
     if isinstance(given, Request):
         return Workload(name=given.label or "request", requests=(given,))
-    return _of_type(given, Workload, "a workload is its name, a case file, a Request or a Workload", "write for example run('unrelated:15')")
+    if isinstance(given, Workload):
+        return given
+    _of_type(given, Sequence, "a workload is its name, a case file, a Request, a Workload or a list", "write for example run('unrelated:15')")
+    listed = cast("Sequence[Any]", given)
+    if not listed:
+        raise BadValue(what="an empty list was given", why="a run has at least one request", hint="write for example run(['Why is the sky blue?'])")
+    messages = _messages(listed)
+    return Workload(name="messages" if messages else "requests", requests=messages or tuple(map(_request, listed)))
+
+
+def _messages(given: Sequence[Any]) -> tuple[Request, ...]:
+    """Return the one request of a chat's messages; none when `given` is something else."""
+    pairs = [_pair(one) for one in given]
+    if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in pairs):
+        return ()
+    return (Request(messages=tuple((role, content) for role, content in pairs), label="messages"),)
+
+
+def _pair(given: Any) -> tuple[Any, ...]:
+    """Return a message as (role, content), something else as ()."""
+    if isinstance(given, tuple | list):
+        return tuple(cast("Sequence[Any]", given))
+    if not isinstance(given, dict):
+        return ()
+    known = cast("dict[str, Any]", given)
+    return tuple(known[name] for name in ("role", "content") if name in known)
 
 
 def _policy(given: Policy) -> Policy:

@@ -40,3 +40,12 @@ print([name for name in kvlab.__all__ if name != "workloads" and isinstance(geta
 def test_a_public_name_is_not_hidden_by_a_module_of_the_same_name() -> None:
     done = subprocess.run([sys.executable, "-c", NAMES], cwd=ROOT, check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_star_import_replaces_no_built_in() -> None:
+    import builtins
+
+    import kvlab
+
+    assert set(kvlab.__all__) & set(vars(builtins)) == set()
+    assert "open" in dir(kvlab)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -186,7 +187,9 @@ def test_a_recording_says_that_it_was_checked() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda twin: twin.run([1, 2], progress=False), "a workload is"),
+        (lambda twin: twin.run([1, 2], progress=False), "a step takes"),
+        (lambda twin: twin.run(3, progress=False), "a workload is"),
+        (lambda twin: twin.run([], progress=False), "an empty list"),
         (lambda twin: list(twin.step(None)), "a step takes"),
         (lambda twin: twin.run("unrelated:1", policy="main", progress=False), "a policy is"),
         (lambda _: Request(prompt="x", max_new=-1), "max_new is -1"),
@@ -196,3 +199,13 @@ def test_a_recording_says_that_it_was_checked() -> None:
 def test_a_wrong_value_is_told_with_what_is_right(wrong: Callable[[Twin], object], message: str) -> None:
     with pytest.raises(BadValue, match=message):
         wrong(open_twin(["kv"], SHORT))
+
+
+def test_texts_and_messages_run_as_they_are(source: Source) -> None:
+    def tokens(given: Any) -> list[int]:
+        return source.run(given, progress=False).requests["tokens"].to_list()
+
+    one, other = Request(messages=(("user", "one"),), max_new=1), Request(messages=(("system", "short"), ("user", "two")), max_new=1)
+    assert tokens(["one", other]) == [*tokens(one), *tokens(other)]
+    assert tokens([("system", "short"), ("user", "two")]) == tokens(other)
+    assert tokens([{"role": "system", "content": "short"}, {"role": "user", "content": "two"}]) == tokens(other)
