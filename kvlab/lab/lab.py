@@ -10,10 +10,8 @@ from kvlab.lab.source import Prediction, Source
 from kvlab.lab.twin import owners, shadow
 from kvlab.models import open_model
 from kvlab.policy import Policy
-from kvlab.recording.policy_words import policy_words
 from kvlab.runner.runner import Runner
-from kvlab.units import KIB, binary
-from kvlab.visible_text import visible
+from kvlab.units import KIB
 from kvlab.workloads import Request
 from kvlab.workloads.streams import FIRST_STREAM, in_vocabulary
 
@@ -26,14 +24,6 @@ class Lab(Source):
 
     source = "lab"
     events_source = "lab"
-
-    def __repr__(self) -> str:
-        lines = [f"Lab({self.name}), policy {policy_words(self.policy.to_dict())}", *(f"  {line}" for line in str(self.shape).splitlines())]
-        if self._runner is not None:
-            cache = self._runner.cache
-            nodes = f"{cache.trie.nodes:,} node{'' if cache.trie.nodes == 1 else 's'}"
-            lines.append(f"  its cache: {nodes}, {binary(cache.counted)} counted, live buffers at token {cache.offset:,}")
-        return visible("\n".join(lines))
 
     def _collect(self) -> None:
         # Arrays of dead objects would be taken for someone else's until they are collected; a collection takes as long as a token.

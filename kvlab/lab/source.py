@@ -21,9 +21,12 @@ from kvlab.events import BytesRead, Event, Log, RequestClosed
 from kvlab.policy import Policy
 from kvlab.recording import Manifest, Recorder, Recording
 from kvlab.recording.caveats import LEFT_OUT
+from kvlab.recording.policy_words import policy_words
 from kvlab.runner.model import Model
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
+from kvlab.units import binary
+from kvlab.visible_text import visible
 from kvlab.workloads import Conversations, Request, Workload, resolve
 from kvlab.workloads.marks import Marks
 
@@ -60,6 +63,14 @@ class Source:
         self._open: Generator[Event, None, None] | None = None
         self._running = threading.RLock()
         self._token_texts = False
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__}({self.name}), policy {policy_words(self.policy.to_dict())}", *(f"  {line}" for line in str(self.shape).splitlines())]
+        if self._runner is not None:
+            cache = self._runner.cache
+            nodes = f"{cache.trie.nodes:,} node{'' if cache.trie.nodes == 1 else 's'}"
+            lines.append(f"  its cache: {nodes}, {binary(cache.counted)} counted, live buffers at token {cache.offset:,}")
+        return visible("\n".join(lines))
 
     @property
     def name(self) -> str:

@@ -17,7 +17,6 @@ from kvlab.policy import Policy
 from kvlab.recording import caveats
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
-from kvlab.visible_text import visible
 from kvlab.workloads import Request, Workload
 from kvlab.workloads.cases import ACTIONS
 
@@ -46,9 +45,6 @@ class Twin(Source, Rich):
     def __init__(self, shape: Shape, policy: Policy | None = None, provenance: Mapping[str, Provenance] | None = None) -> None:
         self.provenance = dict(provenance or {})
         super().__init__(self._span_model(shape), policy or Policy())
-
-    def __repr__(self) -> str:
-        return visible(f"Twin({self.name})")
 
     @cached_property
     def outlook(self) -> Outlook:

@@ -209,3 +209,11 @@ def test_texts_and_messages_run_as_they_are(source: Source) -> None:
     assert tokens(["one", other]) == [*tokens(one), *tokens(other)]
     assert tokens([("system", "short"), ("user", "two")]) == tokens(other)
     assert tokens([{"role": "system", "content": "short"}, {"role": "user", "content": "two"}]) == tokens(other)
+
+
+def test_printed_it_says_its_layers_its_policy_and_its_cache(source: Source) -> None:
+    source.run(Request(tokens=(1, 2, 3), max_new=1), progress=False)
+    head, *rest = str(source).splitlines()
+    assert head.startswith(f"{type(source).__name__}({source.name}), policy ")
+    assert any("kind kv" in line for line in rest)
+    assert "2 nodes" in rest[-1]
