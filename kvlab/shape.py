@@ -34,9 +34,9 @@ class LayerGroup:
     Attributes:
         kind: One of `KINDS`.
         layers: The layers' indices in the model, from 0.
-        bytes_per_token: Bytes one token takes, summed over the group's layers; 0 for whole-state kinds.
-        state_bytes: Bytes of one checkpoint, summed over the group's layers; 0 for kinds of `TOKEN_KINDS`.
-        window: Tokens a sliding window keeps; 0 for none.
+        bytes_per_token: Bytes one token takes, summed over the group's layers; 0 for whole states.
+        state_bytes: Bytes of one checkpoint, summed over the group's layers; that of a full window for `rotating`; 0 for kinds of `TOKEN_KINDS`.
+        window: Tokens a sliding window keeps; 0 for none (a `rotating` group without one is a whole state of `state_bytes`).
         growth_step: Tokens by which a live buffer grows.
         conv_bytes_per_token: Bytes one row of the recurrent layers' convolution input takes: what a view pins per token of a forward.
         chunked: The window is a chunk: positions fall into chunks of `window`, and a token sees those of its own (llama4).
@@ -67,6 +67,12 @@ class LayerGroup:
                     why="a size cannot be negative",
                     hint=f"give {name} as a whole number of at least 0",
                 )
+        if self.window and self.state_bytes and not self.bytes_per_token:
+            raise BadValue(
+                what=f"a layer group with a window of {self.window} tokens has {self.state_bytes} bytes a checkpoint and none a token",
+                why="what a window's snapshot takes is its rows times the bytes of a token",
+                hint="give bytes_per_token",
+            )
 
     def __str__(self) -> str:
         """The group in words, such as `3 layers of kind recurrent: 57.00 KiB a checkpoint`."""

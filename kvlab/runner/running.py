@@ -88,5 +88,5 @@ class Running:
         return len(self.reply) - (self.stop == "stop_token")
 
     def wants_cancel(self, at: int) -> bool:
-        """Whether the request itself is to be cancelled at token `at` of its prefill."""
-        return self.request.cancel_after is not None and at >= self.request.cancel_after
+        """Whether the request itself is to be cancelled at token `at` of its prefill, at the latest where the prefill ends: a later token is the reply's."""
+        return self.request.cancel_after is not None and at >= min(self.request.cancel_after, self.session.reusable)

@@ -90,7 +90,7 @@ class Request:
         max_new: New tokens at most; 0 for no reply.
         generated: A reply that is given instead of sampled, emitted exactly; None to sample.
         ignore_stop: Stop tokens do not end the reply.
-        cancel_after: The prefill is cancelled at this token position; a chunk ends there.
+        cancel_after: The prefill is cancelled at this token position, at the latest where it ends: before the prompt's last token. A chunk ends there.
         chat: The conversation this request belongs to; "" for none.
         follow: How it continues the conversation's last request; None when it starts one.
         think_s: Seconds the user waits before sending it; a run does not wait.

@@ -204,7 +204,7 @@ def test_verdicts_are_counted_and_the_whole_can_be_written_as_json(everything: R
 def test_the_text_has_every_row_its_reasons_and_the_count(everything: Reproduction) -> None:
     text = str(everything)
     assert all(row.figure.figure in text for row in everything.rows)
-    assert "all as expected" in text.splitlines()[-1]
+    assert "each verdict as stored" in text.splitlines()[-1]
     assert "tolerance, peak of the 1,024-token prompt and 6 more: 3 %: two constants" in text
 
 

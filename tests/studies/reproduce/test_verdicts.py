@@ -49,7 +49,7 @@ def test_verdict(printed: Figure, ours: float | None, verdict: str, difference: 
 
 def test_a_row_that_differs_is_named_in_the_last_line() -> None:
     part = Part.of(Published("X", "here", "it", (figure(),)), Made({"f": 3.0}))
-    assert str(reproduce.Reproduction((part,))).splitlines()[-1] == "1 row, not as expected: X f"
+    assert str(reproduce.Reproduction((part,))).splitlines()[-1] == "1 row, not as stored: X f"
 
 
 @pytest.mark.parametrize("name", ["C9", "a12", "../A1", ""])
@@ -74,7 +74,7 @@ def test_the_command_prints_rows_and_leaves_with_1_when_one_differs(monkeypatch:
     assert [row["verdict"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["within", "within"]
     monkeypatch.setitem(reproduce.MAKERS, "states", lambda _: Made({"gemma4_26b_checkpoint": 100.0, "kv36_per_token": 144.6}))
     assert main(["reproduce", "states"]) == 1
-    assert "not as expected: states gemma4_26b_checkpoint" in capsys.readouterr().out
+    assert "not as stored: states gemma4_26b_checkpoint" in capsys.readouterr().out
 
 
 def test_the_command_refuses_what_belongs_to_conformance(capsys: pytest.CaptureFixture[str]) -> None:
