@@ -134,4 +134,4 @@ def _verdict(finding: Finding) -> str:
 
 def _answer(workload: Workload, answers: Answers) -> str:
     question = workload.requests[0].messages[-1][1]
-    return f"And it is a real model. Asked: {question}\nIt said: {answers.texts.get(1, '(nothing)')}"
+    return f"And it is a real model. Prompt: {question}\nReply: {answers.texts.get(1, '(nothing)')}"

@@ -93,7 +93,8 @@ class Reproduction:
 
     def _last_line(self) -> str:
         differing = [row.name for row in self.rows if not row.agrees]
-        return f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'}, " + (f"not as stored: {', '.join(differing)}" if differing else "each verdict as stored with its figure")
+        rows = f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
+        return f"{rows}, not as stored: {', '.join(differing)}" if differing else f"{rows}, each verdict as stored with its figure"
 
 
 def _part_text(part: Part) -> str:
