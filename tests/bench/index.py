@@ -135,7 +135,7 @@ def _bytes(sizes: Sizes, rounds: int) -> Iterator[Row]:
     theirs = _allocated(lambda: scenes.peer_of([tokens])) / sizes.whole
 
     def with_queue() -> object:
-        trie, queue = scenes.trie_of([], sizes.edge), Victims(lambda _: False)
+        trie, queue = scenes.trie_of([], sizes.edge), Victims(lambda _: "")
         for node in scenes.store(trie, keys, sizes.edge):
             queue.push(node)
         return trie, queue
