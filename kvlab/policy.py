@@ -9,44 +9,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from kvlab.errors import BadValue
 from kvlab.shape import Shape
 from kvlab.units import GIB, LARGEST, parse_bytes
 
-CHOICES: dict[str, tuple[str, ...]] = {
-    "budget_counts": ("paged_out", "resident"),
-    "evict_order": ("lru", "fifo", "lfu", "cost"),
-    "protect": ("frontier_and_branches", "active_path"),
-    "on_miss": ("keep", "prune"),
-    "live_buffer": ("keep", "shrink"),
-    "capture_at": ("grid", "message_ends"),
-    "snapshots": ("lazy", "eager"),
-    "capture_as": ("compact", "view"),
-    "copy_before_overwrite": ("every_append", "first_append"),
-    "attach": ("clip_and_keep", "replace"),
-    "growth": ("child_nodes", "in_place"),
-    "page_out": ("at_close", "at_switch"),
-    "page_out_layers": ("missing", "all_or_none"),
-    "mid_edge": ("split", "drop"),
-    "on_cancel": ("attach", "discard"),
-    "draft_keys": ("pairs", "single"),
-    "draft_states": ("compact", "slices"),
-    "media": ("whole_items", "anywhere"),
-    "lifetimes": ("scopes", "sweep"),
-    "store": ("trie", "whole_entry_lru"),
-    "store_segments": ("none", "server"),
-}
-"""The names each field may take; the first is today's upstream main."""
-
-OF_A_SERVER: dict[str, tuple[str, ...]] = {"fit": ("system_bound", "working_set"), "close": ("reap", "signal")}
-"""The same of a server's life cycle. The cache of a run does not follow these fields, so they are left out of what is said of a run."""
-
 NEWEST_KNOWN = (0, 34)
 """Major and minor number of the newest releases whose rules are known: reports name them up to 0.34.2, and what main changed came after."""
 
-EVICT_MOMENTS = frozenset({"begin", "attach", "page_out", "close", "prefill", "idle"})
+Moment = Literal["begin", "attach", "page_out", "close", "prefill", "idle"]
+EVICT_MOMENTS = frozenset[str](get_args(Moment))
 """The moments at which eviction may run."""
 
 BOOLEANS = ("settle_draft", "clear_pool_after_load")
@@ -77,36 +50,36 @@ class Policy:
     """
 
     budget_bytes: int = 8 * GIB
-    budget_counts: str = "paged_out"
-    evict_at: frozenset[str] = field(default=frozenset({"begin", "attach", "page_out"}))
-    evict_order: str = "lru"
-    protect: str = "frontier_and_branches"
-    on_miss: str = "keep"
-    live_buffer: str = "keep"
-    capture_at: str = "grid"
+    budget_counts: Literal["paged_out", "resident"] = "paged_out"
+    evict_at: frozenset[Moment] = field(default=frozenset({"begin", "attach", "page_out"}))
+    evict_order: Literal["lru", "fifo", "lfu", "cost"] = "lru"
+    protect: Literal["frontier_and_branches", "active_path"] = "frontier_and_branches"
+    on_miss: Literal["keep", "prune"] = "keep"
+    live_buffer: Literal["keep", "shrink"] = "keep"
+    capture_at: Literal["grid", "message_ends"] = "grid"
     capture_grid: int = 8192
     capture_before_end: int = 4
     prefill_chunk: int = 2048
-    snapshots: str = "lazy"
-    capture_as: str = "compact"
-    copy_before_overwrite: str = "every_append"
-    attach: str = "clip_and_keep"
-    growth: str = "child_nodes"
-    page_out: str = "at_close"
-    page_out_layers: str = "missing"
-    mid_edge: str = "split"
-    on_cancel: str = "attach"
+    snapshots: Literal["lazy", "eager"] = "lazy"
+    capture_as: Literal["compact", "view"] = "compact"
+    copy_before_overwrite: Literal["every_append", "first_append"] = "every_append"
+    attach: Literal["clip_and_keep", "replace"] = "clip_and_keep"
+    growth: Literal["child_nodes", "in_place"] = "child_nodes"
+    page_out: Literal["at_close", "at_switch"] = "at_close"
+    page_out_layers: Literal["missing", "all_or_none"] = "missing"
+    mid_edge: Literal["split", "drop"] = "split"
+    on_cancel: Literal["attach", "discard"] = "attach"
     settle_draft: bool = True
-    draft_keys: str = "pairs"
-    draft_states: str = "compact"
-    media: str = "whole_items"
-    lifetimes: str = "scopes"
+    draft_keys: Literal["pairs", "single"] = "pairs"
+    draft_states: Literal["compact", "slices"] = "compact"
+    media: Literal["whole_items", "anywhere"] = "whole_items"
+    lifetimes: Literal["scopes", "sweep"] = "scopes"
     clear_pool_after_load: bool = True
-    store: str = "trie"
-    store_segments: str = "none"
+    store: Literal["trie", "whole_entry_lru"] = "trie"
+    store_segments: Literal["none", "server"] = "none"
     store_entries: int = 0
-    fit: str = "system_bound"
-    close: str = "reap"
+    fit: Literal["system_bound", "working_set"] = "system_bound"
+    close: Literal["reap", "signal"] = "reap"
     release: str = field(default="main", compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -211,6 +184,14 @@ class Policy:
         choices: dict[str, Any] = {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.name not in left_out}
         return choices | {"evict_at": sorted(self.evict_at)}
 
+
+_NAMES = {name: cast("tuple[str, ...]", get_args(kind)) for name, kind in get_type_hints(Policy).items() if get_origin(kind) is Literal}
+
+OF_A_SERVER = {name: _NAMES.pop(name) for name in ("fit", "close")}
+"""The names that a server's life cycle may take. The cache of a run does not follow these fields, so they are left out of what is said of a run."""
+
+CHOICES = _NAMES
+"""The names each other field may take; the first is today's upstream main."""
 
 _TO_SCOPES: dict[str, Any] = {
     "protect": "active_path",

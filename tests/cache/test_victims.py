@@ -42,7 +42,7 @@ class Walking(PrefixCache):
 @pytest.mark.parametrize("seed", range(6))
 def test_queue_equals_walk(seed: int, protect: str, order: str) -> None:
     rng = random.Random(seed)
-    policy = Policy(budget_bytes=rng.choice([5, 40, 120]), capture_grid=16, prefill_chunk=8, protect=protect, evict_order=order)
+    policy = Policy(budget_bytes=rng.choice([5, 40, 120]), capture_grid=16, prefill_chunk=8).replace(protect=protect, evict_order=order)
     model, log = SpanModel(SHAPE), Log()
     runner = Runner(model, policy, log)
     runner.cache = Walking(model.stores, policy, Ledger(model.meter, log.append), log.append)

@@ -38,7 +38,7 @@ def run(workload: Workload, policy: Policy, shape: Shape = HYBRID) -> Recording:
 @pytest.mark.parametrize("tokens", [1, 2, 4, 5, 6, 300, 2048, 2049, 2050, 2053, 8192, 8193, 8196, 20000, 131072])
 @pytest.mark.parametrize("capture_as", ["compact", "view"])
 def test_a_cold_request_by_formula_is_the_twin_s_to_the_byte(tokens: int, capture_as: str) -> None:
-    policy = Policy(capture_as=capture_as)
+    policy = Policy().replace(capture_as=capture_as)
     assert levels(run(cold(tokens), policy))[-1].total == cold_request(HYBRID, policy, tokens)
 
 

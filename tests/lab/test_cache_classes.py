@@ -43,7 +43,7 @@ def test_cached_equals_cold(make: Callable[[Any], list[Any]], copies: str) -> No
         rng = random.Random(seed)
         budget = rng.choice([0, 60, 200, 10**4]) * model.shape.bytes_per_token
         # quantising rounds what other chunk edges changed in the last bit up or down: one token a chunk has edges everywhere
-        walk = Walk(model, Policy(prefill_chunk=1, capture_grid=16, budget_bytes=budget, snapshots=copies))
+        walk = Walk(model, Policy(prefill_chunk=1, capture_grid=16, budget_bytes=budget).replace(snapshots=copies))
         for request in sequence(rng, 256, requests=5, most=40, reply=4):
             walk.run(request)
         aligned += walk.aligned

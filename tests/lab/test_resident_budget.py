@@ -37,7 +37,7 @@ def on_arrays() -> Source:
 
 
 def run(source: Source, budget: int, counts: str) -> Recording:
-    policy = Policy(prefill_chunk=CHUNK, capture_grid=CHUNK, capture_as="view", budget_bytes=budget, budget_counts=counts)
+    policy = Policy(prefill_chunk=CHUNK, capture_grid=CHUNK, capture_as="view", budget_bytes=budget).replace(budget_counts=counts)
     prompts = [Request(tokens=tuple((start + index) % 250 for index in range(300)), max_new=2, ignore_stop=True) for start in (0, 60, 120, 180, 240)]
     return source.run(Workload("cold", tuple(prompts)), policy, progress=False)
 

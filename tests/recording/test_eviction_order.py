@@ -49,7 +49,7 @@ def _recorded(recording: Recording, seq: int) -> dict[int, tuple[Any, ...]]:
 @pytest.mark.parametrize(("workload", "protect"), [("branches:6", "frontier_and_branches"), ("branches:6", "active_path"), ("chat:5", "frontier_and_branches")])
 @pytest.mark.parametrize("order", CHOICES["evict_order"])
 def test_the_recorded_order_is_the_caches_own_at_every_rest(workload: str, order: str, protect: str) -> None:
-    twin = Twin(kvlab.twin("smollm2").shape, Policy(budget_bytes=12 << 20, evict_order=order, protect=protect))
+    twin = Twin(kvlab.twin("smollm2").shape, Policy(budget_bytes=12 << 20).replace(evict_order=order, protect=protect))
     recording, walked = stepped(twin, workload)
     assert {seq: _recorded(recording, seq) for seq in walked} == walked
     assert max(len([one for one in nodes.values() if one[3]]) for nodes in walked.values()) > 4

@@ -13,7 +13,7 @@ from kvlab.shape import LayerGroup, Shape
 
 @pytest.mark.parametrize("moments", [EVICT_MOMENTS, frozenset({"begin"}), frozenset[str]()])
 def test_a_set_of_moments_comes_back(moments: frozenset[str]) -> None:
-    printed = choice_words(Policy(evict_at=moments).to_dict()["evict_at"])
+    printed = choice_words(Policy().replace(evict_at=moments).to_dict()["evict_at"])
     assert Policy().replace(evict_at=printed).evict_at == moments
 
 
