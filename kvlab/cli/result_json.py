@@ -34,7 +34,7 @@ def result(recording: Recording, findings: Findings) -> dict[str, Any]:
 
 def violations(recording: Recording) -> list[dict[str, Any]]:
     """Return the invariants that did not hold, in order. Restored positions that are wrong are among them."""
-    rows = recording.events.filter(pl.col("kind") == Violation.kind).select("request", "rule", pl.col("message").alias("detail"))
+    rows = recording.rows(Violation).select("request", "rule", pl.col("message").alias("detail"))
     broken: list[dict[str, Any]] = rows.to_dicts()
     named = {row["request"] for row in broken if row["rule"] == "restored_right"}
     for request, found in _wrong_positions(recording).items():
@@ -52,7 +52,7 @@ def _wrong_positions(recording: Recording) -> dict[int, list[dict[str, Any]]]:
     """Return, by request, the restored positions that hold what another request wrote; `layer` is the first of its group."""
     groups = recording.manifest.shape.get("groups", [])
     found: dict[int, list[dict[str, Any]]] = {}
-    rows = recording.events.filter(pl.col("kind") == WrongPositions.kind)
+    rows = recording.rows(WrongPositions)
     for row in rows.select("request", "group", "layer", "start", "end", "belongs_to").iter_rows(named=True):
         group = row["group"]
         found.setdefault(row["request"], []).append(

@@ -210,7 +210,7 @@ def _of_others(log: Recording, recording: Recording) -> str:
 
 def _models_named(recording: Recording) -> tuple[str, ...]:
     """Return the models that a recording's events name, else its manifest's; none when it names none."""
-    found = recording.events.get_column("model").drop_nulls().unique(maintain_order=True).to_list()
+    found = recording.tables.names("model").unique(maintain_order=True).to_list()
     named = tuple(name for name in found if name not in UNKNOWN)
     return named or tuple(name for name in (recording.manifest.model,) if name not in UNKNOWN)
 
@@ -336,7 +336,7 @@ def _logs_kept(facts: Facts) -> str:
     if facts.source in LOGS:
         return "this recording is of the server's log"
     # only a log has these for a probe
-    read = facts.recording.events.get_column("kind").is_in([Served.kind, Matched.kind]).any()
+    read = facts.recording.tables.has(Served, Matched)
     return "the server's log was read with it" if facts.source == "probe" and read else ""
 
 

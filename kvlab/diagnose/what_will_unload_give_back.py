@@ -300,7 +300,7 @@ def _restarted(facts: Facts) -> Finding | None:
 
 def _still_listed(facts: Facts, listed: pl.DataFrame, sent: float) -> Finding:
     """Return the answer where a model is listed after an unload was sent."""
-    waited = float(facts.recording.events.item(-1, "t")) - sent
+    waited = facts.recording.last_t - sent
     numbers: dict[str, Number] = {"is_forecast": "no", "waited_s": round(waited, 1), "held_before_bytes": facts.parts.held}
     words = Q.say("still_listed", numbers, model=listed.item(-1, "model"), late=waited if waited > 0 else None, stopping=_stopping(facts))
     return Q.found("still_loaded", words, numbers, "medium", Evidence("events", tuple(listed.select("t", "model", "label").tail(2).to_dicts())))

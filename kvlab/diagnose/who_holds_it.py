@@ -143,7 +143,7 @@ def _counted_by_snapshots(facts: Facts) -> list[dict[str, int]]:
     spans = facts.spans.filter(pl.col("node").is_not_null() & pl.col("counted").is_not_null())
     if not spans.height:
         return []
-    closes = observed(facts.recording.events).filter(pl.col("phase") == "close")
+    closes = observed(facts.recording.tables).filter(pl.col("phase") == "close")
     # Bytes that come and go, summed up to each close: one sort instead of a pass over every snapshot for every request.
     came = spans.select(pl.col("born").alias("seq"), pl.col("counted").alias("change"))
     went = spans.filter(pl.col("died").is_not_null()).select(pl.col("died").alias("seq"), (-pl.col("counted")).alias("change"))

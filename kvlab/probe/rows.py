@@ -63,10 +63,10 @@ _SINCE = {"swapped_in_since": "swapped_in", "swapped_out_since": "swapped_out"}
 def request_rows(recording: Recording) -> pl.DataFrame:
     """Return a row a request, with `REQUEST_ROWS`. An action of a workload has a row without a label."""
     rows: dict[int, dict[str, Any]] = {row["request"]: row | {"signs": []} for row in recording.requests.select(_OF_THE_TABLE).iter_rows(named=True)}
-    for sample in _samples(recording.events):
+    for sample in _samples(recording):
         if sample["request"] in rows:
             rows[sample["request"]] |= {name: sample[name] for name in (*_SAMPLE, "context")} | {"processes_seen": True}
-    for row in _observed(recording.events).iter_rows(named=True):
+    for row in recording.rows(Observed).iter_rows(named=True):
         if row["request"] in rows and row["gauge"] in _OF_A_REQUEST:
             rows[row["request"]][_OF_A_REQUEST[row["gauge"]]] = row["number"]
     for row in sign_rows(recording).iter_rows(named=True):
@@ -89,20 +89,19 @@ def _share_samples(rows: dict[int, dict[str, Any]]) -> None:
 
 def sample_rows(recording: Recording) -> pl.DataFrame:
     """Return a row a sample, with `SAMPLE_ROWS`."""
-    return _table(_samples(recording.events), SAMPLE_ROWS)
+    return _table(_samples(recording), SAMPLE_ROWS)
 
 
 def sign_rows(recording: Recording) -> pl.DataFrame:
     """Return the signs of life in order, with the seconds that were waited and words."""
-    signs = recording.events.filter(pl.col("kind") == LifeSign.kind)
+    signs = recording.rows(LifeSign)
     return signs.select("seq", "t", "request", "state", "model", "pid", "seconds", "message")
 
 
 def never_answered(recording: Recording) -> bool:
     """Return whether the server answered nothing at all."""
-    answered = (pl.col("kind") == Listed.kind) | ((pl.col("kind") == LifeSign.kind) & (pl.col("state") == "answering"))
-    replied = ~pl.col("stop").is_in(["failed", "cancelled"])
-    return not recording.events.filter(answered.fill_null(value=False)).height and not recording.requests.filter(replied).height
+    answered = recording.tables.has(Listed) or recording.rows(LifeSign, columns=("state",)).filter(pl.col("state") == "answering").height > 0
+    return not answered and not recording.requests.filter(~pl.col("stop").is_in(["failed", "cancelled"])).height
 
 
 def nothing_to_show(recording: Recording) -> bool:
@@ -112,7 +111,7 @@ def nothing_to_show(recording: Recording) -> bool:
     refused = sign_rows(recording).get_column("state").is_in(["refused"]).all()
     if refused or recording.manifest.workload != "watch":
         return True
-    return not any(sample["footprint"] is not None or sample["rss"] is not None for sample in _samples(recording.events))
+    return not any(sample["footprint"] is not None or sample["rss"] is not None for sample in _samples(recording))
 
 
 def why_unanswered(recording: Recording) -> str:
@@ -123,19 +122,13 @@ def why_unanswered(recording: Recording) -> str:
     return f"{words}{waited}; neither its version nor its list of models came"
 
 
-def _observed(events: pl.DataFrame) -> pl.DataFrame:
-    return events.filter(pl.col("kind") == Observed.kind)
-
-
-def _samples(events: pl.DataFrame) -> list[dict[str, Any]]:
+def _samples(recording: Recording) -> list[dict[str, Any]]:
     """Return every sample as a row."""
     samples: list[dict[str, Any]] = []
     # a server that was once seen with a runner holds no model itself, also when its runner is gone
-    holder = RUNNER if (_observed(events).filter(pl.col("pid").is_not_null()).get_column("label") == RUNNER).any() else SERVER
+    holder = RUNNER if (recording.rows(Observed).filter(pl.col("pid").is_not_null()).get_column("label") == RUNNER).any() else SERVER
     sample = _SampleRow(holder)
-    parts = events.filter(pl.col("kind").is_in([Listed.kind, Observed.kind])).select(
-        "t", "request", "kind", "count", "context", "gauge", "label", "observed", "pid"
-    )
+    parts = recording.rows(Listed, Observed, columns=("t", "request", "kind", "count", "context", "gauge", "label", "observed", "pid"))
     for row in parts.iter_rows(named=True):
         if row["kind"] == Listed.kind:
             sample.listed(row["count"], row["context"])

@@ -21,7 +21,8 @@ import polars as pl
 from kvlab.errors import UnreadableInput
 from kvlab.output_file import FileKind, replacing, unwritable
 from kvlab.packed import AT_WILL, MOST_RATIO
-from kvlab.recording.columns import SCHEMA, empty, joined
+from kvlab.recording.by_kind import EventTables
+from kvlab.recording.columns import SCHEMA
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parquet_footer import Size, size_of
 from kvlab.recording.parts import decode, encode, missing_name, part_number
@@ -132,7 +133,7 @@ class ZipFiles:
 class Found:
     """What the parts hold: the events that can be read, and the names of parts that are missing or cannot."""
 
-    events: pl.DataFrame
+    events: EventTables
     damaged: tuple[str, ...]
 
 
@@ -143,7 +144,6 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
         UnreadableInput: they unpack to far more than they are stored in.
     """
     there: dict[int, str] = {}
-    tables: list[pl.DataFrame] = []
     damaged: list[str] = []
     for name in sorted(files.names()):
         number = part_number(name)
@@ -152,6 +152,14 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
             damaged += [name] if number is not None or _may_be_part(name) else []
         else:
             there[number] = name
+    events = EventTables(_tables(files, there, damaged))
+    if not damaged and manifest.events is not None and events.count < manifest.events:
+        damaged.append(missing_name(len(there)))
+    return Found(events, tuple(damaged))
+
+
+def _tables(files: Files, there: dict[int, str], damaged: list[str]) -> Iterator[pl.DataFrame]:
+    """Yield the parts that can be read, in order; name the others in `damaged`."""
     room = Size(max(VALUES_AT_WILL, VALUES_A_BYTE * files.packed), max(AT_WILL, MOST_RATIO * files.packed))
     before = -1
     for number, name in sorted(there.items()):
@@ -165,13 +173,8 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
         if table is None:
             damaged.append(name)
         else:
-            tables.append(table)
-    count = len(tables)
-    events = joined(tables) if tables else empty()
-    _require_in_range(events)
-    if not damaged and manifest.events is not None and events.height < manifest.events:
-        damaged.append(missing_name(count))
-    return Found(events, tuple(damaged))
+            _require_in_range(table)
+            yield table
 
 
 def _require_in_range(events: pl.DataFrame) -> None:
@@ -215,7 +218,7 @@ def _less(room: Size, data: bytes, name: str) -> Size:
     return left
 
 
-def write_folder(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
+def write_folder(out: Path, manifest: Manifest, events: EventTables) -> None:
     """Write a recording's folder; an earlier recording there is replaced when the new one is whole.
 
     Raises:
@@ -236,7 +239,7 @@ def write_folder(out: Path, manifest: Manifest, events: pl.DataFrame) -> None:
             raise
 
 
-def write_zip(out: Path, manifest: Manifest, events: pl.DataFrame, *, force: bool = False) -> None:
+def write_zip(out: Path, manifest: Manifest, events: EventTables, *, force: bool = False) -> None:
     """Write a recording as an archive; an earlier one there is replaced when the new one is whole.
 
     Raises:
@@ -271,7 +274,7 @@ def _is_packed(path: Path) -> bool:
 PACKED = FileKind("a packed recording", _is_packed)
 
 
-def _parts(events: pl.DataFrame) -> Iterator[tuple[str, bytes]]:
-    for number, start in enumerate(range(0, events.height, ROWS_A_PART)):
-        # A slice of a table in several chunks would be written as several row groups: the bytes would depend on the chunks.
-        yield encode(number, events.slice(start, ROWS_A_PART).rechunk())
+def _parts(events: EventTables) -> Iterator[tuple[str, bytes]]:
+    for number, some in enumerate(events.slices(ROWS_A_PART)):
+        # A table in several chunks would be written as several row groups: the bytes would depend on the chunks.
+        yield encode(number, some.wide().rechunk())

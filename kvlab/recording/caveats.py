@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from kvlab.events import MOVES, RANKS, READINGS, TOKENS, LifeSign
+from kvlab.recording.by_kind import EventTables
 from kvlab.recording.manifest import Manifest
 
 LEFT_OUT = {
@@ -55,9 +56,9 @@ def notes(manifest: Manifest) -> list[tuple[str, str]]:
     return found
 
 
-def trouble_words(events: pl.DataFrame) -> tuple[str, ...]:
+def trouble_words(events: EventTables) -> tuple[str, ...]:
     """Return each trouble of a recording in one line: its sign, what it means, how often, and where first."""
-    signs = events.filter(pl.col("kind") == LifeSign.kind).select("seq", "t", "request", "state")
+    signs = events.rows(LifeSign, columns=("seq", "t", "request", "state"))
     if not signs.height:
         return ()
     unexpected = ~pl.lit(value=False)

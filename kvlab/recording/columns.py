@@ -81,27 +81,6 @@ def conform(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(pl.col(name).cast(dtype) if name in names else pl.lit(None, dtype).alias(name) for name, dtype in SCHEMA.items())
 
 
-def held(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of `table` that hold something, and `kind` and `seq`: of the columns of all events most are empty in any one part."""
-    return table.select(column.name for column in table.get_columns() if column.name in ("kind", "seq") or column.null_count() < table.height)
-
-
-def joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """Return tables of events as one with `SCHEMA`, and empty the list: it is built a column after another, so that only one column is held twice."""
-    rest = [{column.name: column for column in part.get_columns()} for part in parts]
-    heights = [part.height for part in parts]
-    parts.clear()
-    columns: list[pl.Series] = []
-    for name, dtype in SCHEMA.items():
-        pieces = [part.pop(name, None) for part in rest]
-        if any(piece is not None for piece in pieces):
-            missing = pl.Series(name, [None], dtype)
-            columns.append(pl.concat([missing.new_from_index(0, height) if one is None else one for one, height in zip(pieces, heights, strict=True)]))
-            columns[-1] = columns[-1].rechunk()
-    # a column that no part holds takes no room
-    return conform(pl.DataFrame(columns))
-
-
 def empty() -> pl.DataFrame:
     """Return a table of events without rows."""
     return pl.DataFrame(schema=SCHEMA)

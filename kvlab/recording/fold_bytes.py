@@ -8,6 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from kvlab.events import BytesRead
+from kvlab.recording.by_kind import EventTables
 
 MEANING: dict[str, tuple[str, str]] = {
     "weights": ("weights", "retained"),
@@ -38,10 +39,10 @@ SCHEMA: dict[str, pl.DataType] = {
 """The columns of `bytes`; `value` is in bytes."""
 
 
-def fold_bytes(events: pl.DataFrame) -> pl.DataFrame:
+def fold_bytes(events: EventTables) -> pl.DataFrame:
     """Return the table of bytes, with `SCHEMA`."""
     keys = ["seq", "request", "phase", "source"]
-    readings = events.select("kind", *keys, *MEANING).filter(pl.col("kind") == BytesRead.kind).drop("kind").with_row_index("_at")
+    readings = events.rows(BytesRead, columns=[*keys, *MEANING]).with_row_index("_at")
     fields = list(MEANING)
     long = readings.unpivot(fields, index=["_at", *keys], variable_name="_field", value_name="value").drop_nulls("value")
     return (

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from kvlab.events import Event, NodeBorn, NodeMerged, NodeRemoved, NodeSplit
+from kvlab.recording.by_kind import EventTables
 
 SCHEMA: dict[str, pl.DataType] = {
     "node": pl.Int64(),
@@ -32,7 +33,7 @@ SCHEMA: dict[str, pl.DataType] = {
 
 ROOT = 0
 
-_KINDS = (NodeBorn.kind, NodeSplit.kind, NodeMerged.kind, NodeRemoved.kind)
+_KINDS = (NodeBorn, NodeSplit, NodeMerged, NodeRemoved)
 
 
 @dataclass(slots=True, eq=False)
@@ -135,15 +136,14 @@ class NodeFold:
         self.all.append(version)
 
 
-def fold_nodes(events: pl.DataFrame) -> pl.DataFrame:
+def fold_nodes(events: EventTables) -> pl.DataFrame:
     """Return the table of nodes, with `SCHEMA`. Empty when no event is about the trie."""
-    # few columns first: the rows of half of all events would else be copied with every column
-    changes = events.select("kind", "seq", "request", "node", "parent", "head", "start", "end", "user").filter(pl.col("kind").is_in(_KINDS))
+    changes = events.rows(*_KINDS, columns=("kind", "seq", "request", "node", "parent", "head", "start", "end", "user"))
     if not changes.height:
         return pl.DataFrame(schema=SCHEMA)
     fold = NodeFold()
     if not changes.filter((pl.col("kind") == NodeBorn.kind) & (pl.col("node") == ROOT)).height:
-        fold.born(events.item(0, "seq"), 0, ROOT, -1, 0, 0, user=False)
+        fold.born(events.first, 0, ROOT, -1, 0, 0, user=False)
     for kind, seq, request, node, parent, head, start, end, user in changes.iter_rows():
         if kind == NodeBorn.kind:
             fold.born(seq, request, node, parent, start, end, user=user)

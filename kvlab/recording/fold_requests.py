@@ -6,9 +6,12 @@ Bytes are those of its last observed `BytesRead` of phase close.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import polars as pl
 
 from kvlab.events import ChunkRan, Matched, Observed, RequestBegan, RequestClosed, TokenOut, Warned
+from kvlab.recording.by_kind import EventTables
 from kvlab.recording.readings import PAGED_OUT, observed, predicted
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -53,88 +56,74 @@ whole bytes, `_s` are seconds."""
 SECONDS = ("ttft_s", "prefill_s", "decode_s")
 
 _INSIDE = pl.col("request") > 0
+_AT_CLOSE = ("counted", "live", "snapshots", "active", "unattributed", "pool", "budget", "footprint", "nodes")
 
 
-def fold_requests(events: pl.DataFrame) -> pl.DataFrame:
+def fold_requests(events: EventTables) -> pl.DataFrame:
     """Return the table of requests, with `SCHEMA`."""
-    table = events.select("request").filter(_INSIDE).unique().sort("request")
-    parts = (_began(events), _matched(events), _reported(events), _forwards(events), _closed(events), _bytes(events), _predicted(events), _warnings(events))
-    for part in parts:
-        table = table.join(part, on="request", how="left", maintain_order="left")
+    requests = events.requests.to_frame()
+    found = requests
+    for part in (_began, _matched, _reported, _forwards, _closed, _bytes, _predicted, _warnings):
+        rows = part(events)
+        # what no event has stays one null; each part is joined alone, so that the wide table is not copied
+        empty = (pl.lit(None, dtype).alias(name) for name, dtype in rows.schema.items() if name != "request")
+        more = requests.join(rows, on="request", how="left", maintain_order="left").drop("request") if rows.height else None
+        found = found.with_columns(empty) if more is None else found.hstack(more)
+        del rows, more
     came = (pl.col("replied").fill_null(value=False)) | (pl.col("generated").fill_null(0) > 0) | (pl.col("ttft_s").fill_null(0) > 0)
-    table = table.with_columns(
+    return found.with_columns(
         pl.when(came).then("left").when(pl.col("left").is_not_null()).then(pl.col("prefilled").fill_null(0)).alias("evaluated"),
         pl.when(pl.col("ttft_s") > 0).then("ttft_s").alias("ttft_s"),
         pl.when(came | (pl.col("decode_s") > 0)).then("decode_s").alias("decode_s"),
         pl.coalesce("began_tokens", "matched_tokens", "reported_tokens").alias("tokens"),
         pl.coalesce("closed_peak", "read_peak").alias("peak"),
         pl.col("warnings").fill_null(pl.lit([], SCHEMA["warnings"])),
-    )
-    return table.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
+    ).select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
 
 
-def _of_kind(events: pl.DataFrame, kind: str) -> pl.DataFrame:
-    # of one kind at a time: most events are of some request, and a second copy of them all would be held
-    return events.filter(_INSIDE, pl.col("kind") == kind)
+def _last(rows: pl.DataFrame, keep: Literal["first", "last"] = "last") -> pl.DataFrame:
+    return rows.filter(_INSIDE).unique("request", keep=keep, maintain_order=True)
 
 
-def _last(events: pl.DataFrame) -> pl.DataFrame:
-    return events.unique("request", keep="last", maintain_order=True)
-
-
-def _began(events: pl.DataFrame) -> pl.DataFrame:
-    first = _of_kind(events, RequestBegan.kind).unique("request", keep="first", maintain_order=True)
+def _began(events: EventTables) -> pl.DataFrame:
     # a client learns from the answer how many tokens its prompt has
-    return first.select("request", "label", pl.when(pl.col("tokens") > 0).then("tokens").alias("began_tokens"))
+    tokens = pl.when(pl.col("tokens") > 0).then("tokens").alias("began_tokens")
+    return _last(events.rows(RequestBegan, columns=("request", "label", "tokens")), "first").select("request", "label", tokens)
 
 
-def _matched(events: pl.DataFrame) -> pl.DataFrame:
-    return _last(_of_kind(events, Matched.kind)).select(
-        "request", pl.col("tokens").alias("matched_tokens"), "matched", "cached", "left", "reason", pl.col("layer").alias("limiting_layer")
-    )
+def _matched(events: EventTables) -> pl.DataFrame:
+    rows = events.rows(Matched, columns=("request", "tokens", "matched", "cached", "left", "reason", "layer"))
+    return _last(rows.rename({"tokens": "matched_tokens", "layer": "limiting_layer"}))
 
 
-def _reported(events: pl.DataFrame) -> pl.DataFrame:
-    reported = _of_kind(events, Observed.kind).filter(pl.col("gauge") == "prompt_tokens")
-    return _last(reported).select("request", pl.col("number").cast(pl.Int64).alias("reported_tokens"))
+def _reported(events: EventTables) -> pl.DataFrame:
+    rows = events.rows(Observed, columns=("request", "gauge", "number")).filter(pl.col("gauge") == "prompt_tokens")
+    return _last(rows).select("request", pl.col("number").cast(pl.Int64).alias("reported_tokens"))
 
 
-def _forwards(events: pl.DataFrame) -> pl.DataFrame:
+def _forwards(events: EventTables) -> pl.DataFrame:
     """Return how many prompt tokens the prefill of each request ran over, and whether a token came."""
-    ran = events.select("request", "kind", "start", "end").filter(_INSIDE, pl.col("kind").is_in([ChunkRan.kind, TokenOut.kind]))
-    chunk = pl.col("kind") == ChunkRan.kind
-    return ran.group_by("request").agg(prefilled=(pl.col("end") - pl.col("start")).filter(chunk).sum(), replied=(~chunk).any())
+    chunks = events.rows(ChunkRan, columns=("request", "start", "end")).filter(_INSIDE)
+    ran = chunks.group_by("request").agg(prefilled=(pl.col("end") - pl.col("start")).sum())
+    replied = events.rows(TokenOut, columns=("request",)).filter(_INSIDE).unique().with_columns(replied=True)
+    return ran.join(replied, on="request", how="full", coalesce=True)
 
 
-def _closed(events: pl.DataFrame) -> pl.DataFrame:
-    return _last(_of_kind(events, RequestClosed.kind)).select(
-        "request", "generated", "stop", "ttft_s", "prefill_s", "decode_s", pl.col("peak").alias("closed_peak"), "text"
-    )
+def _closed(events: EventTables) -> pl.DataFrame:
+    rows = events.rows(RequestClosed, columns=("request", "generated", "stop", "ttft_s", "prefill_s", "decode_s", "peak", "text"))
+    return _last(rows.rename({"peak": "closed_peak"}))
 
 
-def _bytes(events: pl.DataFrame) -> pl.DataFrame:
-    at_close = observed(events).filter(_INSIDE, pl.col("phase") == "close")
-    return _last(at_close).select(
-        "request",
-        "nodes",
-        "counted",
-        PAGED_OUT,
-        "live",
-        "snapshots",
-        (pl.col("weights") + pl.col("live") + pl.col("snapshots")).alias("retained"),
-        "active",
-        "unattributed",
-        "pool",
-        "budget",
-        "footprint",
-        pl.col("peak").alias("read_peak"),
-    )
+def _bytes(events: EventTables) -> pl.DataFrame:
+    rows = observed(events, ("request", "phase", "weights", "peak", "paged_out", *_AT_CLOSE)).filter(pl.col("phase") == "close")
+    retained = (pl.col("weights") + pl.col("live") + pl.col("snapshots")).alias("retained")
+    return _last(rows).select("request", PAGED_OUT, *_AT_CLOSE, retained, pl.col("peak").alias("read_peak"))
 
 
-def _predicted(events: pl.DataFrame) -> pl.DataFrame:
-    last = _last(predicted(events).filter(_INSIDE)).with_columns(PAGED_OUT)
-    return last.select("request", *(pl.col(name).alias(f"predicted_{name}") for name in ("counted", "paged_out", "live", "nodes")))
+def _predicted(events: EventTables) -> pl.DataFrame:
+    last = _last(predicted(events, ("request", "counted", "paged_out", "live", "nodes"))).with_columns(PAGED_OUT)
+    return last.select("request", pl.exclude("request").name.prefix("predicted_"))
 
 
-def _warnings(events: pl.DataFrame) -> pl.DataFrame:
-    return _of_kind(events, Warned.kind).group_by("request").agg(pl.col("message").alias("warnings"))
+def _warnings(events: EventTables) -> pl.DataFrame:
+    return events.rows(Warned, columns=("request", "message")).filter(_INSIDE).group_by("request", maintain_order=True).agg(pl.col("message").alias("warnings"))

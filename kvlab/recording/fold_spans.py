@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from kvlab.events import Event, SnapshotClosed, SnapshotOwned, SnapshotPlaced, SnapshotTaken
+from kvlab.recording.by_kind import EventTables
 
 SCHEMA: dict[str, pl.DataType] = {
     "snapshot": pl.Int64(),
@@ -32,7 +33,7 @@ SCHEMA: dict[str, pl.DataType] = {
 """The columns of `spans`: `node` is null until the snapshot is placed; `request` is the one in which it was taken; `call_site` is the code
 that took it, or that copied it out once it is owned, as in `kvlab.events.Allocated`."""
 
-_KINDS = (SnapshotTaken.kind, SnapshotPlaced.kind, SnapshotOwned.kind, SnapshotClosed.kind)
+_KINDS = (SnapshotTaken, SnapshotPlaced, SnapshotOwned, SnapshotClosed)
 
 
 @dataclass(slots=True, eq=False)
@@ -126,11 +127,10 @@ class SpanFold:
         self.all.append(version)
 
 
-def fold_spans(events: pl.DataFrame) -> pl.DataFrame:
+def fold_spans(events: EventTables) -> pl.DataFrame:
     """Return the table of snapshots, with `SCHEMA`."""
-    # few columns first: the rows of half of all events would else be copied with every column
-    needed = events.select("kind", "seq", "request", "snapshot", "node", "group", "layer", "start", "end", "state", "counted", "retained", "call_site")
-    changes = needed.filter(pl.col("kind").is_in(_KINDS))
+    columns = ("kind", "seq", "request", "snapshot", "node", "group", "layer", "start", "end", "state", "counted", "retained", "call_site")
+    changes = events.rows(*_KINDS, columns=columns)
     fold = SpanFold()
     for kind, seq, request, snapshot, node, group, layer, start, end, state, counted, retained, site in changes.iter_rows():
         if kind == SnapshotClosed.kind:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from kvlab.events import BufferChanged, ChunkRan, Event, Matched, NodeRanked, TokenOut
+from kvlab.recording.by_kind import EventTables
 
 RANKED: dict[str, pl.DataType] = {
     "protection": pl.String(),
@@ -20,10 +21,9 @@ of what is protected, and in a store of whole entries."""
 KEYS = ("first", "second", "third")
 
 
-def fold_ranks(events: pl.DataFrame) -> pl.DataFrame:
+def fold_ranks(events: EventTables) -> pl.DataFrame:
     """Return a row for each change of what decides when eviction takes a node: seq, node, `KEYS` and the columns of `RANKED` but `rank`, by `seq`."""
-    needed = events.select("kind", "seq", "node", "protection", "used", "uses", *KEYS)
-    changes = needed.filter(pl.col("kind") == NodeRanked.kind).drop("kind")
+    changes = events.rows(NodeRanked, columns=("seq", "node", "protection", "used", "uses", *KEYS))
     # each use has a time of its own on the cache's clock: what is as recent without a use of its own names the same event
     return changes.with_columns(used_at=pl.when(pl.col("used") > 0).then(pl.col("seq").min().over("used")))
 
@@ -51,23 +51,24 @@ BUFFERS: dict[str, pl.DataType] = {
 DRAFT = "draft_kv"
 """The kind of layers that are written after the others: only `BufferChanged` moves them."""
 
-_MOVES = {Matched.kind: "cached", ChunkRan.kind: "end", TokenOut.kind: "offset", BufferChanged.kind: "offset"}
+_MOVES: dict[type[Event], str] = {Matched: "cached", ChunkRan: "end", TokenOut: "offset", BufferChanged: "offset"}
 
 
 def offset_after(event: Event, before: int) -> int:
     """Return how many tokens the live buffers hold after an event, those of draft layers excepted; `before` it they held so many."""
     if getattr(event, "layer", "") == DRAFT and event.kind == BufferChanged.kind:
         return before
-    offset: int | None = getattr(event, _MOVES[event.kind]) if event.kind in _MOVES else None
+    offset: int | None = getattr(event, _MOVES[type(event)]) if type(event) in _MOVES else None
     return before if offset is None else offset
 
 
-def fold_buffers(events: pl.DataFrame) -> pl.DataFrame:
+def fold_buffers(events: EventTables) -> pl.DataFrame:
     """Return a row for each change of live buffers: seq and the columns of `BUFFERS`, by `seq`; of a change of all but draft layers `group` is null."""
-    needed = events.select("kind", "seq", "group", "layer", "offset", "start", "capacity", "retained", "cached", "end")
-    moves = needed.filter(pl.col("kind").is_in(list(_MOVES)))
+    if not events.has(BufferChanged):
+        return pl.DataFrame(schema={"seq": pl.Int64(), **BUFFERS})
+    moves = events.rows(*_MOVES, columns=("kind", "seq", "group", "layer", "offset", "start", "capacity", "retained", "cached", "end"))
     changed = pl.col("kind") == BufferChanged.kind
-    offset = pl.coalesce(*(pl.when(pl.col("kind") == kind).then(name) for kind, name in _MOVES.items()))
+    offset = pl.coalesce(*(pl.when(pl.col("kind") == moved.kind).then(name) for moved, name in _MOVES.items()))
     own = [pl.when(changed).then(name).alias(name) for name in ("group", "layer", "start", "capacity", "retained")]
     return moves.select("seq", *own, offset=offset).drop_nulls("offset").select("seq", *BUFFERS)
 

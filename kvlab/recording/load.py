@@ -42,7 +42,7 @@ def load(path: str | Path, *, strict: bool = True) -> Recording:
         raise UnreadableInput(
             what=f"the recording {str(path)!r} is damaged: {', '.join(found.damaged)}",
             why="a part of its events is missing or cut short",
-            hint=f"read the other {found.events.height:,} events with kvlab.load({str(path)!r}, strict=False), or --salvage on the command line",
+            hint=f"read the other {found.events.count:,} events with kvlab.load({str(path)!r}, strict=False), or --salvage on the command line",
         )
     return Recording(manifest, found.events, path=place, damaged=found.damaged)
 

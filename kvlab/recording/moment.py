@@ -10,6 +10,7 @@ import polars as pl
 from kvlab.display import Rich
 from kvlab.events import BytesRead, ChunkRan, Event, FrontierMoved
 from kvlab.recording import fold_nodes
+from kvlab.recording.by_kind import EventTables
 from kvlab.recording.fold_state import RANKED, buffers_at, fold_buffers, fold_ranks, with_ranks
 from kvlab.recording.readings import observed
 
@@ -64,10 +65,10 @@ class Moment(Rich):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past:
-    """What a moment needs of a recording's events, taken out of them once: a filter copies every column that it is given.
+    """What a moment needs of a recording's events, taken out of them once.
 
     Attributes:
-        requests: seq and request of every event.
+        events: All of them.
         moves: seq and node of every `FrontierMoved`.
         readings: seq and the fields of every observed `BytesRead`.
         unread: seq of every `ChunkRan` that no reading follows, in a recording that leaves these out.
@@ -75,7 +76,7 @@ class Past:
         buffers: Changes of live buffers (`fold_state`).
     """
 
-    requests: pl.DataFrame
+    events: EventTables
     moves: pl.DataFrame
     readings: pl.DataFrame
     unread: pl.DataFrame
@@ -83,21 +84,11 @@ class Past:
     buffers: pl.DataFrame
 
     @classmethod
-    def of(cls, events: pl.DataFrame, *, unread: bool = False) -> Past:
-        """Take it out of the table of events, which is in the order of `seq`; `unread` when readings during prefill are left out of them."""
-        moves = events.select("seq", "kind", "node").filter(pl.col("kind") == FrontierMoved.kind)
-        readings = observed(events.select("seq", "kind", "source", *_READING))
-        chunks = events.select("seq", "kind").filter((pl.col("kind") == ChunkRan.kind) & unread)
-        return cls(events.select("seq", "request"), moves.drop("kind"), readings.select("seq", *_READING), chunks, fold_ranks(events), fold_buffers(events))
-
-    def request_at(self, seq: int) -> int:
-        """Return the request under way at event `seq`; 0 outside any and before the first event."""
-        return int((_last(self.requests, seq) or {"request": 0})["request"])
-
-    def end_of(self, request: int) -> int | None:
-        """Return the last event of a request; None when it has none."""
-        last: Any = self.requests.filter(pl.col("request") == request).get_column("seq").max()
-        return last
+    def of(cls, events: EventTables, *, unread: bool = False) -> Past:
+        """Take it out of a recording's events; `unread` when readings during prefill are left out of them."""
+        moves = events.rows(FrontierMoved, columns=("seq", "node"))
+        chunks = events.rows(ChunkRan, columns=("seq",)) if unread else pl.DataFrame(schema={"seq": pl.Int64()})
+        return cls(events, moves, observed(events, ("seq", *_READING)), chunks, fold_ranks(events), fold_buffers(events))
 
     def last_reading(self, seq: int | None = None) -> dict[str, Any]:
         """Return the last observed reading up to `seq` (or of all); {} when there is none."""
@@ -112,7 +103,7 @@ def moment(seq: int, past: Past, nodes: pl.DataFrame, spans: pl.DataFrame) -> Mo
     spans_now = _alive(spans, seq)
     return Moment(
         seq=seq,
-        request=past.request_at(seq),
+        request=past.events.request_at(seq),
         frontier=frontier,
         nodes=with_ranks(_with_snapshots(_with_active(_alive(nodes, seq), frontier), spans_now), past.ranks, seq),
         spans=spans_now,

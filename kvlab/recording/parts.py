@@ -18,7 +18,7 @@ from pathlib import Path
 import polars as pl
 
 from kvlab.events import Event
-from kvlab.recording.columns import conform, frame, held
+from kvlab.recording.columns import conform, frame
 from kvlab.recording.place import EVENTS, replace_file
 
 WRITE_EVERY_S = 0.8
@@ -58,12 +58,12 @@ def encode(number: int, table: pl.DataFrame) -> tuple[str, bytes]:
 
 
 def decode(name: str, data: bytes) -> pl.DataFrame | None:
-    """Return the events in the part called `name`, those columns that hold something; None when its bytes are damaged."""
+    """Return the events in the part called `name`; None when its bytes are damaged."""
     found = _NAME.fullmatch(name)
     if found is None or int(found[2], 16) != zlib.crc32(data):
         return None
     try:
-        return held(conform(pl.read_parquet(io.BytesIO(data), use_pyarrow=False)))
+        return conform(pl.read_parquet(io.BytesIO(data), use_pyarrow=False))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
 

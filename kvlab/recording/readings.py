@@ -6,9 +6,12 @@ the twin itself, whose events have the source `spans`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from kvlab.events import BytesRead, Observed
+from kvlab.recording.by_kind import EventTables
 
 PREDICTED = "twin"
 """The source of predictions."""
@@ -32,30 +35,28 @@ OBSERVED: dict[str, pl.DataType] = {
 }
 """The columns of `observed`; `value` and `step` are in bytes, `t` in seconds since the first moment that the source names."""
 
-_IS_READING = pl.col("kind") == BytesRead.kind
+
+def observed(events: EventTables, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return the `BytesRead` events that were observed; all their columns, when none are named."""
+    return _readings(events, columns, pl.col("source").ne_missing(PREDICTED))
 
 
-def observed(events: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of `BytesRead` events that were observed."""
-    return events.filter(_IS_READING & pl.col("source").ne_missing(PREDICTED))
+def predicted(events: EventTables, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return the `BytesRead` events that were predicted; all their columns, when none are named."""
+    return _readings(events, columns, pl.col("source") == PREDICTED)
 
 
-def predicted(events: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of `BytesRead` events that were predicted."""
-    return events.filter(_IS_READING & (pl.col("source") == PREDICTED))
+def _readings(events: EventTables, columns: Sequence[str] | None, which: pl.Expr) -> pl.DataFrame:
+    found = events.rows(BytesRead, columns=None if columns is None else list(dict.fromkeys(["source", *columns]))).filter(which)
+    return found if columns is None else found.select(columns)
 
 
-def fold_observed(events: pl.DataFrame) -> pl.DataFrame:
+def fold_observed(events: EventTables) -> pl.DataFrame:
     """Return the figures that were read outside, a row each, with `OBSERVED`: in the order of `seq`; one of `value`, `number` and `words` is set.
 
     The process's footprint that a run reads of itself is one of them, under the gauge that imports and probes give it.
     """
-    rows = events.filter(pl.col("kind") == Observed.kind)
-    figures = rows.select(pl.col("observed" if name == "value" else name).cast(dtype).alias(name) for name, dtype in OBSERVED.items())
-    return pl.concat([figures, _own_footprints(events)]).sort("seq", maintain_order=True)
-
-
-def _own_footprints(events: pl.DataFrame) -> pl.DataFrame:
-    read = observed(events).drop_nulls("footprint").select("seq", "t", "request", pl.col("footprint").alias("value"))
-    figures = read.with_columns(pl.lit("footprint").alias("gauge"), pl.lit("").alias("label"), pl.lit("B").alias("unit"), pl.lit(1).alias("step"))
-    return figures.select(pl.col(name).cast(dtype) if name in figures.columns else pl.lit(None, dtype).alias(name) for name, dtype in OBSERVED.items())
+    figures = events.rows(Observed).rename({"observed": "value"}).select(*OBSERVED)
+    own = observed(events, ("seq", "t", "request", "footprint")).drop_nulls("footprint").rename({"footprint": "value"})
+    own = own.with_columns(pl.lit("footprint").alias("gauge"), pl.lit("").alias("label"), pl.lit("B").alias("unit"), pl.lit(1).alias("step"))
+    return pl.concat([figures, own.cast({"step": pl.Int64})], how="diagonal").sort("seq", maintain_order=True)

@@ -19,6 +19,7 @@ from kvlab.errors import BadValue
 from kvlab.events import BytesRead, Event
 from kvlab.policy import Policy
 from kvlab.recording import archive
+from kvlab.recording.by_kind import EventTables
 from kvlab.recording.caveats import READINGS, notes, trouble_words
 from kvlab.recording.columns import frame
 from kvlab.recording.fold_bytes import fold_bytes
@@ -43,7 +44,7 @@ class Recording(Rich):
 
     Attributes:
         manifest: What made it.
-        events: Every event, a row each, with the columns of `kvlab.events.COLUMNS`.
+        tables: Its events, a table a kind: what every fold reads.
         path: The folder or archive it came from; None when it was never stored.
         damaged: Names of parts that are missing or cannot be read; their events are not in the tables.
     """
@@ -51,14 +52,14 @@ class Recording(Rich):
     def __init__(
         self,
         manifest: Manifest,
-        events: pl.DataFrame,
+        events: pl.DataFrame | EventTables,
         *,
         path: Path | None = None,
         damaged: tuple[str, ...] = (),
         folder: TemporaryFolder | None = None,
     ) -> None:
         self.manifest = manifest
-        self.events = events
+        self.tables = events if isinstance(events, EventTables) else EventTables([events])
         self.path = path
         self.damaged = damaged
         self._folder = folder
@@ -68,15 +69,29 @@ class Recording(Rich):
         """Return a complete recording of `events` that is stored nowhere yet; prompts and answers only when the manifest says so."""
         return cls(dataclasses.replace(manifest, events=len(events)), frame(events, store_text=manifest.stored_text))
 
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """Every event, a row each, with the columns of `kvlab.events.COLUMNS`; built when it is read. `rows` has the events of a kind in much less room."""
+        return self.tables.wide()
+
+    def rows(self, *kinds: type[Event], columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return its events of some kinds (of all when none is given), a row an event, in order.
+
+        Args:
+            kinds: Classes of `kvlab.events`.
+            columns: Which columns; those of the kinds when none are named. What an event's kind does not have is null.
+        """
+        return self.tables.rows(*kinds, columns=columns)
+
     @property
     def complete(self) -> bool:
         """Whether the run reached its end and all its events are here."""
-        return not self.damaged and self.manifest.events == self.events.height
+        return not self.damaged and self.manifest.events == self.count
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader has to know before the tables: that they are not the whole run, that a server was in trouble."""
-        troubles = trouble_words(self.events)
+        troubles = trouble_words(self.tables)
         if self.complete:
             return troubles
         what = "events are missing from this recording" if self.damaged else "this recording was cut short"
@@ -102,7 +117,7 @@ class Recording(Rich):
 
         A twin has no seconds: its model computes nothing, so what its own code took would be read as a model's speed.
         """
-        table = fold_requests(self.events)
+        table = fold_requests(self.tables)
         return table if self.has_seconds else table.with_columns(pl.lit(None, SCHEMA[name]).alias(name) for name in SECONDS)
 
     @property
@@ -113,71 +128,76 @@ class Recording(Rich):
     @cached_property
     def bytes(self) -> pl.DataFrame:
         """Every reading in long form; columns in `fold_bytes.SCHEMA`."""
-        return fold_bytes(self.events)
+        return fold_bytes(self.tables)
 
     @cached_property
     def readings(self) -> pl.DataFrame:
         """The observed readings as they were recorded: seq, t, request, phase and the fields of `kvlab.events.BytesRead`, a row a reading."""
-        names = [name for name in BytesRead.__slots__ if name != "phase"]
-        return observed(self.events.select("kind", "source", "seq", "t", "request", "phase", *names)).drop("kind", "source")
+        return observed(self.tables, ("seq", "t", "request", "phase", *(name for name in BytesRead.__slots__ if name != "phase")))
 
     @cached_property
     def nodes(self) -> pl.DataFrame:
         """Versions of the trie's nodes, each alive in [born, died); columns in `fold_nodes.SCHEMA`."""
-        return fold_nodes(self.events)
+        return fold_nodes(self.tables)
 
     @cached_property
     def spans(self) -> pl.DataFrame:
         """Versions of snapshots, each alive in [born, died); columns in `fold_spans.SCHEMA`."""
-        return fold_spans(self.events)
+        return fold_spans(self.tables)
 
     def call_site(self, seq: int) -> tuple[str, ...]:
         """Return the Python code that allocated the bytes of event `seq` (`Allocated`, `SnapshotTaken`, `SnapshotOwned`), the caller of each after it.
 
         Each is `FILE:LINE FUNCTION`; the file is relative to its package. () of other events, and when the run did not record call sites.
         """
-        sites: list[str] = self.events.filter(pl.col("seq") == seq).get_column("call_site").drop_nulls().to_list()
+        sites: list[str] = self.tables.between(seq, seq + 1).names("call_site").to_list()
         return tuple(line for one in sites for line in one.splitlines())
 
     @cached_property
     def observed(self) -> pl.DataFrame:
         """Figures read outside the cache, as an import has them; columns in `readings.OBSERVED`."""
-        return fold_observed(self.events)
+        return fold_observed(self.tables)
 
     @cached_property
     def tokens(self) -> dict[int, list[int]]:
         """For each request that stored its tokens those of its prompt and its reply."""
-        return stored_tokens(self.events)
+        return stored_tokens(self.tables)
 
     @property
     def count(self) -> int:
         """How many events it has."""
-        return self.events.height
+        return self.tables.count
 
     @property
     def last(self) -> int:
         """The last event's `seq`; -1 when it has none."""
-        return int(self.events.item(-1, "seq")) if self.count else -1
+        return self.tables.last
+
+    @property
+    def last_t(self) -> float:
+        """The last event's seconds since the recording began; 0 when it has none."""
+        found = self.tables.between(self.last, self.last + 1).rows(columns=("t",)).get_column("t").drop_nulls()
+        return float(found[-1]) if len(found) else 0.0
 
     def replay(self, *kinds: type[Event], texts: bool = False) -> list[Event]:
         """Return its events of some kinds (all when none is given) as objects, in order; prompts and answers only with `texts`."""
-        return replay(self.events, *kinds, texts=texts)
+        return replay(self.tables, *kinds, texts=texts)
 
     def event(self, seq: int) -> Event | None:
         """Return the event with that `seq`; None when there is none."""
-        return next(iter(replay(self.events.filter(pl.col("seq") == seq))), None)
+        return next(iter(replay(self.tables.between(seq, seq + 1))), None)
 
     def until(self, seq: int) -> Recording:
         """Return the recording as it was right after event `seq`: nothing of what came later."""
-        return type(self)(self.manifest, self.events.filter(pl.col("seq") <= seq))
+        return type(self)(self.manifest, self.tables.between(self.tables.first, seq + 1))
 
     def request_at(self, seq: int) -> int:
         """Return the request under way at event `seq`; 0 outside any and before the first event."""
-        return self._past.request_at(seq)
+        return self.tables.request_at(seq)
 
     def end_of(self, request: int) -> int | None:
         """Return the last event (`seq`) of a request; None when it has none."""
-        return self._past.end_of(request)
+        return self.tables.end_of(request)
 
     def at(self, seq: int) -> Moment:
         """Return the trie and the bytes as they were right after event `seq`.
@@ -187,14 +207,14 @@ class Recording(Rich):
         """
         if not self.count:
             raise BadValue(what=f"there is no moment {seq}", why="the recording has no events", hint="record a run first")
-        first, last = int(self.events.item(0, "seq")), self.last
+        first, last = self.tables.first, self.last
         if not first <= seq <= last:
             raise BadValue(what=f"there is no moment {seq}", why=f"the recording's events are {first} to {last}", hint=f"give {first} to {last}")
         return moment(seq, self._past, self.nodes, self.spans)
 
     @cached_property
     def _past(self) -> Past:
-        return Past.of(self.events, unread=READINGS in self.manifest.left_out)
+        return Past.of(self.tables, unread=READINGS in self.manifest.left_out)
 
     def save(self, path: str | Path) -> Path:
         """Write the recording into the folder `path` (a name that ends with .zip: as an archive); return its absolute path.
@@ -206,7 +226,7 @@ class Recording(Rich):
         out = Path(path).expanduser().resolve()
         if out.suffix == ".zip":
             return self.pack(out)
-        archive.write_folder(out, self._copy_manifest(), self.events)
+        archive.write_folder(out, self._copy_manifest(), self.tables)
         return out
 
     def pack(self, path: str | Path | None = None, *, force: bool = False) -> Path:
@@ -232,12 +252,12 @@ class Recording(Rich):
                 why="the recording that is read would be written over",
                 hint="choose another name for the archive with -o (in Python: pack('copy.kvrec.zip'))",
             )
-        archive.write_zip(out, self._copy_manifest(), self.events, force=force)
+        archive.write_zip(out, self._copy_manifest(), self.tables, force=force)
         return out
 
     def _copy_manifest(self) -> Manifest:
         # What was read of a damaged recording is whole as a file, but not as a run.
-        return dataclasses.replace(self.manifest, events=self.events.height if self.complete else None)
+        return dataclasses.replace(self.manifest, events=self.count if self.complete else None)
 
     @property
     def _requests_words(self) -> str:
@@ -248,7 +268,7 @@ class Recording(Rich):
         made = self.manifest
         lines = [
             f"Recording of {made.model} ({made.source}), workload {made.workload or 'none'}, policy {policy_words(made.policy)}",
-            f"  {self._requests_words}, {self.events.height:,} events",
+            f"  {self._requests_words}, {self.count:,} events",
         ]
         reading = self._past.last_reading()
         if reading:
@@ -266,8 +286,8 @@ class Recording(Rich):
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process cannot share the temporary folder; the events travel with the object.
         path = None if self._folder is not None else self.path
-        return _rebuild, (self.manifest, self.events, path, self.damaged)
+        return _rebuild, (self.manifest, self.tables, path, self.damaged)
 
 
-def _rebuild(manifest: Manifest, events: pl.DataFrame, path: Path | None, damaged: tuple[str, ...]) -> Recording:
+def _rebuild(manifest: Manifest, events: EventTables, path: Path | None, damaged: tuple[str, ...]) -> Recording:
     return Recording(manifest, events, path=path, damaged=damaged)

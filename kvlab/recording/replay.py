@@ -5,32 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
 from kvlab.events import EVENTS, PRIVATE_COLUMNS, Event, RequestBegan, TokenOut
+from kvlab.recording.by_kind import EventTables
 
 
-def replay(table: pl.DataFrame, *kinds: type[Event], texts: bool = False) -> list[Event]:
-    """Return the rows of a table of events as events of some kinds (all when none is given), in the order of the rows.
+def replay(events: EventTables, *kinds: type[Event], texts: bool = False) -> list[Event]:
+    """Return events of some kinds (all when none is given) as objects, in the order of `seq`.
 
     What a row lacks has its default. Prompts and answers only with `texts`.
     """
-    rows = table.filter(pl.col("kind").is_in([kind.kind for kind in kinds])) if kinds else table
-    found: dict[int, Event] = {}
-    for (kind,), part in rows.with_row_index("_row").group_by("kind", maintain_order=True):
-        cls = EVENTS.get(str(kind))
-        if cls is not None:
-            found |= dict(_made(cls, part, texts=texts))
-    return [found[row] for row in sorted(found)]
+    found = [event for cls in kinds or EVENTS.values() if events.has(cls) for event in _made(cls, events.rows(cls), texts=texts)]
+    return sorted(found, key=attrgetter("seq"))
 
 
-def _made(cls: type[Event], part: pl.DataFrame, *, texts: bool) -> Iterator[tuple[int, Event]]:
+def _made(cls: type[Event], rows: pl.DataFrame, *, texts: bool) -> Iterator[Event]:
     names = [item.name for item in fields(cls) if texts or item.name not in PRIVATE_COLUMNS]
-    for row, *values in part.select("_row", *names).iter_rows():
+    for values in rows.select(names).iter_rows():
         given: dict[str, Any] = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-        yield row, cls(**given)
+        yield cls(**given)
 
 
 def prompt_tokens(event: RequestBegan) -> list[tuple[int, str]]:
@@ -39,10 +36,10 @@ def prompt_tokens(event: RequestBegan) -> list[tuple[int, str]]:
     return [(int(token), str(text)) for token, text in json.loads(stored)] if stored else []
 
 
-def stored_tokens(table: pl.DataFrame) -> dict[int, list[int]]:
+def stored_tokens(events: EventTables) -> dict[int, list[int]]:
     """Return for each request that stored its tokens those of its prompt and its reply."""
     found: dict[int, list[int]] = {}
-    for event in replay(table, RequestBegan, TokenOut, texts=True):
+    for event in replay(events, RequestBegan, TokenOut, texts=True):
         if isinstance(event, RequestBegan) and event.prompt_tokens is not None:
             found[event.request] = [token for token, _ in prompt_tokens(event)]
         elif isinstance(event, TokenOut) and event.token is not None and event.request in found:

@@ -33,9 +33,9 @@ def shared_with_live(recording: Recording) -> dict[int, int]:
     """
     if recording.manifest.source != "twin":
         return {}
-    events = recording.events
-    closes = observed(events).filter(pl.col("phase") == "close").select("request", "seq").unique("request", keep="last").sort("seq")
-    moves = events.filter((pl.col("kind") == FrontierMoved.kind) & pl.col("source").ne_missing(PREDICTED)).select("seq", "node").sort("seq")
+    closes = observed(recording.tables, ("request", "seq", "phase")).filter(pl.col("phase") == "close").drop("phase")
+    closes = closes.unique("request", keep="last").sort("seq")
+    moves = recording.rows(FrontierMoved, columns=("seq", "node", "source")).filter(pl.col("source").ne_missing(PREDICTED)).drop("source")
     spans = recording.spans.filter(pl.col("layer").is_in(WHOLE_STATE)).drop("seq", strict=False)
     placed = closes.join_asof(moves, on="seq").join(spans, on=["node", "request"])
     alive = placed.filter((pl.col("born") <= pl.col("seq")) & (pl.col("died").is_null() | (pl.col("died") > pl.col("seq"))))

@@ -15,7 +15,7 @@ import pytest
 import kvlab
 from kvlab.errors import UnreadableInput
 from kvlab.packed import AT_WILL
-from kvlab.recording import load
+from kvlab.recording import Recording, load
 from kvlab.recording.parquet_footer import size_of
 from kvlab.views import static
 from kvlab.views.report import report_html
@@ -125,7 +125,7 @@ def test_a_footer_that_is_none(data: bytes) -> None:
 @pytest.mark.parametrize(("column", "value"), [("end", 2**62), ("start", -(2**63)), ("group", 2**40), ("live", -1), ("group", -5), ("peak", -(2**63))])
 def test_numbers_that_no_run_has_are_refused(run: Path, column: str, value: int) -> None:
     recording = load(run)
-    recording.events = recording.events.with_columns(pl.when(pl.col(column).is_not_null()).then(pl.lit(value)).alias(column))
+    recording = Recording(recording.manifest, recording.events.with_columns(pl.when(pl.col(column).is_not_null()).then(pl.lit(value)).alias(column)))
     # written as a stranger may write it
     with pytest.raises(UnreadableInput, match=f"column {column} holds"):
         load(recording.pack(run.with_name("made.kvrec.zip")))
@@ -141,6 +141,7 @@ def test_any_other_number_makes_a_report_all_the_same(run: Path, monkeypatch: py
     recording = load(run)
     bounded = {"seq", "request", "group", "start", "end", "index", "live", "live_logical"}
     changed = [name for name, kind in recording.events.schema.items() if kind == pl.Int64 and name not in bounded]
-    recording.events = recording.events.with_columns(pl.when(pl.col(name).is_not_null()).then(pl.lit(value)).alias(name) for name in changed)
+    table = recording.events.with_columns(pl.when(pl.col(name).is_not_null()).then(pl.lit(value)).alias(name) for name in changed)
+    recording = Recording(recording.manifest, table)
     again = load(recording.pack(run.with_name("made.kvrec.zip")))
     assert report_html(again, kvlab.diagnose(again)).startswith("<!")

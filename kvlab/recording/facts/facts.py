@@ -14,7 +14,21 @@ import polars as pl
 
 from kvlab.display import Rich
 from kvlab.errors import BadValue
-from kvlab.events import ChunkRan, Evicted, LifeSign, Listed, Loaded, ProcessSeen, RunnerChanged, Served, SnapshotTaken, Violation, Warned, WrongPositions
+from kvlab.events import (
+    EVENTS,
+    ChunkRan,
+    Evicted,
+    LifeSign,
+    Listed,
+    Loaded,
+    ProcessSeen,
+    RunnerChanged,
+    Served,
+    SnapshotTaken,
+    Violation,
+    Warned,
+    WrongPositions,
+)
 from kvlab.policy import Policy
 from kvlab.recording.extremes import largest
 from kvlab.recording.facts.answers import Answers, answers_of
@@ -165,12 +179,12 @@ class Facts(Rich):
     @cached_property
     def restarts(self) -> tuple[int, ...]:
         """The requests after which a runner held nothing any more."""
-        return restarts_of(self.recording.events)
+        return restarts_of(self.recording.tables)
 
     @cached_property
     def stopped(self) -> tuple[float, tuple[int, ...]] | None:
         """The seconds and processes of the stop that left no runner alive; None when one may be."""
-        return stop_of(self.recording.events)
+        return stop_of(self.recording.tables)
 
     @cached_property
     def series(self) -> tuple[Series, ...]:
@@ -191,7 +205,7 @@ class Facts(Rich):
     @cached_property
     def parts(self) -> Parts:
         """The bytes of what the model takes, at the last reading."""
-        return parts_of(self.recording.events, self.requests, self.observed, self.last)
+        return parts_of(self.recording.tables, self.requests, self.observed, self.last)
 
     @cached_property
     def first_size(self) -> int | None:
@@ -211,7 +225,7 @@ class Facts(Rich):
     @cached_property
     def samples(self) -> tuple[Sample, ...]:
         """What was seen at each moment: listed models, processes and their bytes."""
-        return samples_of(self.recording.events)
+        return samples_of(self.recording.tables)
 
     @cached_property
     def children(self) -> frozenset[int]:
@@ -295,8 +309,7 @@ class Facts(Rich):
 
     def of_kind(self, kind: str, *columns: str) -> pl.DataFrame:
         """Return the events of a kind, in order, with some of their columns; with all of them when none is named."""
-        events = self.recording.events
-        return (events.select("kind", *columns) if columns else events).filter(pl.col("kind") == kind)
+        return self.recording.rows(EVENTS[kind], columns=["kind", *columns] if columns else None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is known as JSON holds it."""
@@ -356,7 +369,7 @@ def _gauge_words(one: Gauge) -> str:
 
 def model_of(recording: Recording) -> str:
     """Return the name most events give the model, or the manifest's."""
-    named = recording.events.get_column("model").drop_nulls()
+    named = recording.tables.names("model")
     named = named.filter(named != "")
     return str(named.mode().sort()[0]) if len(named) else recording.manifest.model
 
@@ -382,11 +395,10 @@ def policy_of(recording: Recording) -> Known[Policy]:
 
 def _shows_cache(recording: Recording) -> bool:
     """Return whether something in a recording shows a server that keeps a prefix cache: a request, a list of models, a runner, its process or its figures."""
-    kinds = recording.events.get_column("kind")
-    if kinds.is_in([Listed.kind, RunnerChanged.kind, LifeSign.kind]).any() or recording.requests.height:
+    if recording.tables.has(Listed, RunnerChanged, LifeSign) or recording.requests.height:
         return True
     observed = recording.observed
-    named = observed.get_column("label").drop_nulls().unique().to_list() + recording.events["label"].drop_nulls().unique().to_list()
+    named = observed.get_column("label").drop_nulls().unique().to_list() + recording.tables.names("label").unique().to_list()
     return bool(observed.get_column("gauge").is_in(_OF_A_SERVER).any()) or any(_SERVERS.search(str(name)) for name in named)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from kvlab.events import Listed, RequestBegan, RunnerChanged
+from kvlab.recording.by_kind import EventTables
 from kvlab.recording.facts.owners import Values
 from kvlab.units import GB
 
@@ -50,24 +51,23 @@ def with_no_match_near(places: list[int], matched: Values) -> list[int]:
     return [place for place in places if np.any(matched[max(0, place - 1) : place + 1] == 0)]
 
 
-def restarts_of(events: pl.DataFrame) -> tuple[int, ...]:
+def restarts_of(events: EventTables) -> tuple[int, ...]:
     """Return the requests after which a runner held nothing any more."""
     kinds = pl.col("kind")
     gone = (kinds == RunnerChanged.kind) & pl.col("state").is_in(ANEW) | (kinds == Listed.kind) & (pl.col("count") == 0)
     # between two requests an event has no number: the last request before it is meant; a runner that starts in a request answers it
-    number = pl.col("request").replace(0, None)
-    after = pl.when((pl.col("state") == "starting") & (pl.col("request") > 0)).then(number - 1).otherwise(number.forward_fill().fill_null(0))
-    rows = events.select("kind", "state", "count", "request").with_columns(after.alias("after"))
-    return tuple(int(request) for request in rows.filter(gone.fill_null(value=False))["after"].unique().sort())
+    after = pl.when((pl.col("state") == "starting") & (pl.col("request") > 0)).then(pl.col("request") - 1).otherwise("after")
+    rows = events.rows(RunnerChanged, Listed, columns=("seq", "kind", "state", "count", "request")).filter(gone.fill_null(value=False))
+    return tuple(int(request) for request in events.numbered(rows).select(after).to_series().unique().sort())
 
 
-def stop_of(events: pl.DataFrame) -> tuple[float, tuple[int, ...]] | None:
+def stop_of(events: EventTables) -> tuple[float, tuple[int, ...]] | None:
     """Return the seconds and the processes of the stop that left no runner alive; None when one may be, or when no runner was seen."""
-    rows = events.select("kind", "state", "pid", "port", "t").filter(pl.col("kind").is_in([RunnerChanged.kind, RequestBegan.kind]))
-    if not (rows.get_column("kind") == RunnerChanged.kind).any():
+    if not events.has(RunnerChanged):
         return None
+    rows = events.rows(RunnerChanged, RequestBegan, columns=("kind", "state", "pid", "port", "t"))
     alive, ended, found = set[int | None](), set[tuple[int | None, int | None]](), None
-    for kind, state, pid, port, t in rows.select("kind", "state", "pid", "port", "t").iter_rows():
+    for kind, state, pid, port, t in rows.iter_rows():
         if kind == RequestBegan.kind or state in BEGIN:
             found = None
             if kind != RequestBegan.kind:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from kvlab.events import Loaded
+from kvlab.recording.by_kind import EventTables
 from kvlab.recording.facts.figures import DIFFERENCE, OF_SERVER
 from kvlab.recording.readings import observed as readings
 
@@ -61,7 +62,7 @@ class Parts:
         return sum(self.bytes.get(name, 0) for name in names) if "weights" in self.bytes else None
 
 
-def parts_of(events: pl.DataFrame, requests: pl.DataFrame, observed: pl.DataFrame, last: dict[str, int]) -> Parts:
+def parts_of(events: EventTables, requests: pl.DataFrame, observed: pl.DataFrame, last: dict[str, int]) -> Parts:
     """Return the parts at the last reading; `last` are the last bytes of each gauge."""
     found = _owners(requests)
     for name in ("active", "pool"):
@@ -101,15 +102,15 @@ def _owners(requests: pl.DataFrame) -> dict[str, int]:
     return found
 
 
-def _of_others(events: pl.DataFrame) -> int:
+def _of_others(events: EventTables) -> int:
     """Return the bytes that others had in use of a run's own process (another model, a user's arrays), which `active` leaves out."""
-    loaded = events.filter(pl.col("kind") == Loaded.kind).get_column("outside").drop_nulls()
+    loaded = events.rows(Loaded, columns=("outside",)).get_column("outside").drop_nulls()
     return int(loaded[-1]) if len(loaded) else 0
 
 
-def _allocator(events: pl.DataFrame, observed: pl.DataFrame, name: str) -> int | None:
+def _allocator(events: EventTables, observed: pl.DataFrame, name: str) -> int | None:
     """Return the allocator's bytes: the last that a log's records or a table hold."""
-    read = readings(events).filter(pl.col(name).is_not_null())
+    read = readings(events, (name,)).drop_nulls()
     if read.height:
         return int(read.item(-1, name)) or None
     rows = observed.filter(pl.col("gauge").is_in([name, f"mlx_{name}"]) & pl.col("value").is_not_null() & (pl.col("label") != DIFFERENCE))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from kvlab.events import LifeSign, Listed, Observed, ProcessSeen
+from kvlab.recording.by_kind import EventTables
 
 END_OF_SAMPLE = "processes"
 """The gauge that ends a probe's sample."""
@@ -50,10 +51,10 @@ class Sample:
         return same and all(one is None or two is None or abs(one - two) <= within for one, two in pairs)
 
 
-def samples_of(events: pl.DataFrame) -> tuple[Sample, ...]:
+def samples_of(events: EventTables) -> tuple[Sample, ...]:
     """Return the samples of a recording's events in order."""
-    kinds = [LifeSign.kind, Listed.kind, Observed.kind, ProcessSeen.kind]
-    rows = events.select("t", "kind", "count", "model", "gauge", "observed", "pid", "ppid").filter(pl.col("kind").is_in(kinds))
+    kinds = (LifeSign, Listed, Observed, ProcessSeen)
+    rows = events.rows(*kinds, columns=("t", "kind", "count", "model", "gauge", "observed", "pid", "ppid"))
     seen = rows.filter(pl.col("kind") == ProcessSeen.kind)
     servers = set(seen.get_column("ppid").drop_nulls()) & set(seen.get_column("pid").drop_nulls())
     rows = rows.filter(~pl.col("pid").is_in(list(servers)).fill_null(value=False))

@@ -126,7 +126,7 @@ class Contamination:
 def counts(recording: Recording, count: int = TASKS) -> dict[str, Any]:
     """Return how many calls restored positions that another request wrote, in all and by round of `count` calls, and which ones."""
     calls = recording.requests["request"].to_list()
-    wrong = set(recording.events.filter(kind=WrongPositions.kind)["request"])
+    wrong = set(recording.rows(WrongPositions)["request"])
     rounds = [sum(call in wrong for call in calls[begin : begin + count]) for begin in range(0, len(calls), count)]
     return {
         "calls": len(calls),
@@ -192,7 +192,7 @@ def dropped(lab: Lab, version: str = FAULT_VERSION, lengths: str = "mixed", coun
 
 
 def _judged(calls: Sequence[Task], made: Recording, others: Sequence[Task] = ()) -> list[Answer]:
-    wrong = made.events.filter(pl.col("kind") == WrongPositions.kind)
+    wrong = made.rows(WrongPositions)
     found: list[Answer] = []
     for place, (task, text) in enumerate(zip(calls, made.requests["text"].to_list(), strict=True)):
         rows = wrong.filter(pl.col("request") == place + 1).select("start", "end", "belongs_to").rows()

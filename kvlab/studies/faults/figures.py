@@ -7,7 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from kvlab.events import PagedOut, Scheduled, Violation, Warned, WrongPositions
 from kvlab.recording import Recording
+from kvlab.recording.readings import observed
 from kvlab.shape import KV_KINDS
 
 Read = Callable[[Recording], dict[str, Any]]
@@ -28,7 +30,7 @@ def reuse(request: int) -> Read:
 
     def read(recording: Recording) -> dict[str, Any]:
         row = recording.requests.row(request - 1, named=True)
-        warnings = recording.events.filter((pl.col("kind") == "warned") & (pl.col("request") <= request))["message"].to_list()
+        warnings = recording.rows(Warned).filter(pl.col("request") <= request)["message"].to_list()
         return {
             "of_request": request,
             "matched_tokens": row["matched"],
@@ -42,7 +44,7 @@ def reuse(request: int) -> Read:
 
 def wrong(recording: Recording) -> dict[str, Any]:
     """Read the restored positions that hold what another request wrote, and the requests that got them."""
-    rows = recording.events.filter(pl.col("kind") == "wrong_positions")
+    rows = recording.rows(WrongPositions)
     positions = [
         {"request": request, "layer": layer, "positions": [start, end], "belongs_to_request": owner}
         for request, layer, start, end, owner in rows.select("request", "layer", "start", "end", "belongs_to").iter_rows()
@@ -52,7 +54,7 @@ def wrong(recording: Recording) -> dict[str, Any]:
 
 def off_edge(recording: Recording) -> dict[str, Any]:
     """Read the KV snapshots that do not cover their node's edge at the end of the run."""
-    end = recording.at(int(recording.events.item(-1, "seq")))
+    end = recording.at(recording.last)
     edges = {node: (start, stop) for node, start, stop in end.nodes.select("node", "start", "end").iter_rows()}
     spans = end.spans.filter(pl.col("layer").is_in(KV_KINDS) & pl.col("node").is_not_null())
     found = [
@@ -100,8 +102,7 @@ def transients(request: int) -> Read:
     """Return what reads a request's peak, and the consumed merge inputs that waited for a sweep in it."""
 
     def read(recording: Recording) -> dict[str, Any]:
-        events = recording.events.filter((pl.col("request") == request) & (pl.col("source") != "twin"))
-        waited = events.filter(pl.col("kind") == "bytes_read")["transient"].max()
+        waited = observed(recording.tables).filter(pl.col("request") == request)["transient"].max()
         return {"of_request": request, "peak_bytes": recording.requests.item(request - 1, "peak"), "merge_inputs_waiting_bytes": waited}
 
     return read
@@ -111,7 +112,7 @@ def tail(request: int) -> Read:
     """Return what reads how many nodes were paged out in a request."""
 
     def read(recording: Recording) -> dict[str, Any]:
-        out = recording.events.filter((pl.col("kind") == "paged_out") & (pl.col("request") == request))
+        out = recording.rows(PagedOut).filter(pl.col("request") == request)
         return {f"nodes_paged_out_in_request_{request}": out.height}
 
     return read
@@ -119,13 +120,13 @@ def tail(request: int) -> Read:
 
 def freed_all(recording: Recording) -> dict[str, Any]:
     """Read how many bytes moved from the live buffers to the snapshots where all layers were freed."""
-    events = recording.events.filter(pl.col("source") != "twin")
-    warned = events.filter(pl.col("kind") == "warned")
+    warned = recording.rows(Warned)
     if warned.is_empty():
         return {"times_all_layers_were_freed": 0}
     request = warned.item(0, "request")
-    before = events.filter((pl.col("kind") == "bytes_read") & (pl.col("request") == request - 1) & (pl.col("phase") == "close"))
-    after = events.filter((pl.col("kind") == "bytes_read") & (pl.col("request") == request) & (pl.col("phase") == "begin"))
+    read = observed(recording.tables)
+    before = read.filter((pl.col("request") == request - 1) & (pl.col("phase") == "close"))
+    after = read.filter((pl.col("request") == request) & (pl.col("phase") == "begin"))
     found: dict[str, Any] = {"times_all_layers_were_freed": warned.height}
     for name in ("live", "snapshots"):
         found[f"{name}_before_bytes"], found[f"{name}_after_bytes"] = before.item(0, name), after.item(0, name)
@@ -136,11 +137,11 @@ def freed_all(recording: Recording) -> dict[str, Any]:
 
 def capture_ends(recording: Recording) -> dict[str, Any]:
     """Read where captures were scheduled and where requests resumed."""
-    ends = recording.events.filter(pl.col("kind") == "scheduled")["end"].unique().sort().to_list()
+    ends = recording.rows(Scheduled)["end"].unique().sort().to_list()
     return {"captures_at": ends, "resumed_at": recording.requests["cached"].to_list()}
 
 
 def rules_broken(recording: Recording) -> dict[str, Any]:
     """Read which rules were broken, by id."""
-    broken = recording.events.filter(pl.col("kind") == "violation")["rule"].unique().sort().to_list()
+    broken = recording.rows(Violation)["rule"].unique().sort().to_list()
     return {"rules_broken": broken}

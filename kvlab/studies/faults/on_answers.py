@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kvlab.diagnose.is_the_answer_right import is_the_answer_right_cold
+from kvlab.events import Loaded
 from kvlab.policy import Policy
 from kvlab.studies.faults.arms import CURED, FAULT, Arm, Figures, Shown
 from kvlab.studies.faults.catalogue import CATALOGUE
@@ -41,7 +42,7 @@ def pool_after_load() -> Shown:
     for name, policy in zip((FAULT, CURED), policies, strict=True):
         lab = transformed_at_load()
         recording = lab.run(Workload(entry.id, (sent(range(64), [1]),)), policy, progress=False)
-        loaded = recording.events.filter(kind="loaded")
+        loaded = recording.rows(Loaded)
         figures: Figures = {
             "weights_bytes": loaded.item(0, "weights"),
             "pool_after_load_bytes": loaded.item(0, "pool"),

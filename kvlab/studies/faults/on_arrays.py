@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kvlab.events import NodeMerged
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import Shape
@@ -32,7 +33,7 @@ def _consumed(fault: Recording, cured: Recording, shape: Shape) -> Figures:
     Both arms peak while the last merge joins its two inputs: these are held in both.
     """
     last = fault.requests.height
-    events = fault.events.filter(kind="node_merged", request=last)
+    events = fault.rows(NodeMerged).filter(request=last)
     merged = int((events["end"] - events["start"])[:-1].sum())
     peaks = [recording.requests.item(last - 1, "peak") for recording in (fault, cured)]
     return {

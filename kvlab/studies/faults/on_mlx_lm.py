@@ -8,7 +8,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable
 
-from kvlab.events import Event
+from kvlab.events import BytesRead, Event
 from kvlab.lab import Twin
 from kvlab.policy import Policy
 from kvlab.studies.faults.arms import CURED, FAULT, Arm, Figures, Shown
@@ -54,7 +54,7 @@ def deep_copies() -> Shown:
     entry, hit, append = bytes_of_the_first_append(ENTRY_TOKENS)
     prompt = tuple(range(ENTRY_TOKENS))
     recording = Twin(kv_twin().shape).run(Workload("M-1", (sent(prompt), sent([*prompt, 9999]))), Policy(), progress=False)
-    last = recording.events.filter(kind="bytes_read", request=2, source="spans")
+    last = recording.rows(BytesRead).filter(request=2, source="spans")
     grown = last["live"][0] - recording.requests.item(0, "live")
     return _shown(
         "M-1",

@@ -122,7 +122,7 @@ def _remedies(known: PeakFit) -> Table:
         last = recording.requests.row(-1, named=True)
         peak = [known.peak(_levels(recording)[place], LADDER[-1]) / GIB for place in (6, 7)]
         sizes = (*peak, last["retained"] / GIB, last["paged_out"] / GIB, (last["snapshots"] - last["paged_out"]) / GIB)
-        evicted = recording.events.filter(kind=Evicted.kind).height
+        evicted = recording.rows(Evicted, columns=("seq",)).height
         rows.append((name, *(f"{one:.2f}" for one in sizes), last["nodes"], evicted, WHY[name]))
     columns = ("remedy", "peak of 131,072", "peak of one more", "held idle", "paged out", "pinned", "nodes", "evicted", "why")
     return Table("remedies that were discussed, on the same ladder, GiB", columns, tuple(rows))

@@ -29,9 +29,8 @@ from kvlab.recording import Recording
 from kvlab.recording.readings import PREDICTED
 
 _MOVES = (Allocated, ChunkRan, Freed, RequestClosed, SnapshotClosed, SnapshotOwned, SnapshotTaken)
-_AT_REST = (BytesRead.kind, ChunkRan.kind, Evicted.kind, RequestClosed.kind, SnapshotPlaced.kind)
-_KINDS = [*(one.kind for one in _MOVES), *_AT_REST]
-_COLUMNS = ("kind", "request", "owner", "snapshot", "retained")
+_AT_REST = (BytesRead, ChunkRan, Evicted, RequestClosed, SnapshotPlaced)
+_COLUMNS = ("kind", "source", "request", "owner", "snapshot", "retained")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +90,10 @@ def levels(recording: Recording) -> tuple[Level, ...]:
     """Return the highest level of every request that has any event, in the order of their numbers."""
     owners = _Owners(sweeps=recording.manifest.policy.get("lifetimes") == "sweep")
     highest: dict[int, Level] = {}
-    rows = recording.events.filter(pl.col("kind").is_in(_KINDS) & pl.col("source").ne_missing(PREDICTED)).select(_COLUMNS)
+    at_rest = {one.kind for one in _AT_REST}
+    rows = recording.rows(*_MOVES, *_AT_REST, columns=_COLUMNS).filter(pl.col("source").ne_missing(PREDICTED))
     for row in rows.iter_rows(named=True):
-        if row["kind"] in _AT_REST:
+        if row["kind"] in at_rest:
             now, known = owners.level(row["request"]), highest.get(row["request"])
             if known is None or now.total > known.total:
                 highest[row["request"]] = now
