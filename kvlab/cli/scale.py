@@ -72,7 +72,7 @@ def pace_words(twin: Twin, workload: Workload, policy: Policy) -> str:
     about = _duration((time.perf_counter() - begun) * times)
     return (
         f"kvlab: {len(workload):,} requests take at least {about} on this machine, estimated from the first {SAMPLE:,}, and record "
-        f"{first.events.height * times:,.0f} events; Ctrl-C stops the run and prints the results so far"
+        f"{first.count * times:,.0f} events; Ctrl-C stops the run and prints the results so far"
     )
 
 
