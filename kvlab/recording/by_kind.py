@@ -15,6 +15,7 @@ import polars as pl
 
 from kvlab.events import EVENTS, Event
 from kvlab.recording.columns import SCHEMA
+from kvlab.recording.extremes import largest, smallest
 
 FREE_TEXT = ("text", "prompt_tokens", "message", "call_site", "words", "at")
 """Columns of text that seldom repeats."""
@@ -32,10 +33,11 @@ class EventTables:
         """Take the events out of `parts`, tables with columns of `SCHEMA`, `kind` and `seq` among them, one after another."""
         pieces: dict[str, list[pl.DataFrame]] = {}
         for part in parts:
-            for kind in part.get_column("kind").unique(maintain_order=True).to_list():
-                names = [name for name in _FIELDS.get(kind, part.columns) if name in part.columns and name != "kind"]
-                rows = part.lazy().filter(pl.col("kind").eq_missing(pl.lit(kind, pl.String))).select(names).collect()
-                pieces.setdefault(kind, []).append(_packed(rows))
+            columns = {column.name: column for column in part.get_columns() if column.null_count() < part.height}
+            rows = part.get_column("kind").to_frame().with_row_index("row").group_by("kind", maintain_order=True).agg("row")
+            for kind, places in zip(rows.get_column("kind"), rows.get_column("row"), strict=True):
+                names = [name for name in _FIELDS.get(kind, columns) if name in columns and name != "kind"]
+                pieces.setdefault(kind, []).append(_packed(pl.DataFrame([columns[name] for name in names])[places]))
         self._tables = {kind: _joined(pieces.pop(kind)) for kind in list(pieces)}
 
     @property
@@ -149,7 +151,7 @@ def _packed(rows: pl.DataFrame) -> pl.DataFrame:
     for column in rows.get_columns():
         if column.null_count() == rows.height:
             continue
-        if column.dtype == pl.Int64 and column.is_between(-_SMALL, _SMALL - 1).all():
+        if column.dtype == pl.Int64 and smallest(column) >= -_SMALL and largest(column) < _SMALL:
             found.append(column.cast(pl.Int32))
         else:
             found.append(column.cast(pl.Categorical) if column.dtype == pl.String and column.name not in FREE_TEXT else column)

@@ -6,11 +6,12 @@ a column that an event's kind does not have is null; rows are in the order in wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from kvlab.events import COLUMNS, EVENTS, PRIVATE_COLUMNS, Event, RequestBegan
@@ -32,37 +33,40 @@ def frame(events: Sequence[Event], *, store_text: bool = True) -> pl.DataFrame:
     """Return events as a table with `SCHEMA`, a row an event. Without `store_text` the private columns are null, and a label that reveals a prompt is ""."""
     if not events:
         return empty()
-    places: dict[type[Event], list[int]] = {}
-    for place, event in enumerate(events):
-        places.setdefault(type(event), []).append(place)
-    columns: dict[str, list[Any]] = {"kind": [event.kind for event in events]}
-    for cls, taken in places.items():
-        for name in _FIELDS[cls]:
-            if name in PRIVATE_COLUMNS and not store_text:
-                continue
-            column = columns.get(name)
-            if column is None:
-                column = columns[name] = [None] * len(events)
-            get = _GETTERS[name]
-            for place in taken:
-                column[place] = get(events[place])
-    if not store_text:
-        _hide_prompts(columns.get("label", []), places.get(RequestBegan, ()), events)
-    filled = pl.DataFrame([_series(name, values) for name, values in columns.items()])
-    return conform(filled)
+    classes = list(map(type, events))
+    numbers = {cls: number for number, cls in enumerate(dict.fromkeys(classes))}
+    codes = np.fromiter(map(numbers.__getitem__, classes), np.int64, len(classes))
+    order = np.argsort(codes, kind="stable")
+    places: list[int] = order.tolist()
+    rows, ends = [events[place] for place in places], np.bincount(codes).cumsum().tolist()
+    # a table a kind first: of the wide one most values are null, and none of those is made here one by one
+    tables = [_of_class(cls, rows[first:end], store_text=store_text) for cls, first, end in zip(numbers, [0, *ends], ends, strict=False)]
+    filled = pl.concat(tables, how="diagonal", rechunk=True) if len(tables) > 1 else tables[0]
+    return conform(filled[pl.Series(np.argsort(order), dtype=pl.get_index_type())] if len(tables) > 1 else filled)
 
 
-def _series(name: str, values: list[Any]) -> pl.Series:
+def _of_class(cls: type[Event], events: list[Event], *, store_text: bool) -> pl.DataFrame:
+    """Return events of one class as a table with its fields."""
+    columns = [pl.Series("kind", [cls.kind], pl.String).new_from_index(0, len(events))]
+    for name in _FIELDS[cls]:
+        if store_text or name not in PRIVATE_COLUMNS:
+            values: list[Any] = list(map(_GETTERS[name], events))
+            hidden = not store_text and name == "label" and cls is RequestBegan
+            columns.append(_series(name, _without_prompts(events, values) if hidden else values))
+    return pl.DataFrame([column for column in columns if column.null_count() < len(events)])
+
+
+def _without_prompts(events: list[Event], labels: Iterable[str]) -> list[str]:
+    """Return the labels, "" for those that reveal their request's prompt."""
+    texts = (getattr(event, "text", None) or "" for event in events)
+    return ["" if reveals_text(label, text) else label for label, text in zip(labels, texts, strict=True)]
+
+
+def _series(name: str, values: Sequence[Any]) -> pl.Series:
     try:
         return pl.Series(name, values, dtype=SCHEMA[name])
     except UnicodeEncodeError:
         return pl.Series(name, [storable(value) if isinstance(value, str) else value for value in values], dtype=SCHEMA[name])
-
-
-def _hide_prompts(labels: list[Any], places: Sequence[int], events: Sequence[Event]) -> None:
-    for place in places:
-        if reveals_text(labels[place], getattr(events[place], "text", None) or ""):
-            labels[place] = ""
 
 
 def reveals_text(label: str, text: str) -> bool:
