@@ -135,7 +135,8 @@ _COLUMNS = ("request", "label", "tokens", "matched", "cached", "left", "reason",
 
 def why_not_reused(facts: Facts) -> Finding:
     """Answer what kept the requests of a recording from reusing what the trie agreed with."""
-    rows = facts.requests.filter(pl.col("cached").is_not_null())
+    # the columns that are read: every filter copies those of its rows
+    rows = facts.requests.select(*_COLUMNS, "generated", "warnings").filter(pl.col("cached").is_not_null())
     unmatched = rows.get_column("matched").is_null().any()
     rows = rows.with_columns(pl.coalesce("matched", "cached").alias("matched"))
     if rows.height < 2 and not rows.get_column("matched").sum():

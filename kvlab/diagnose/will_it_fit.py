@@ -167,7 +167,7 @@ def _weights_of_shape(facts: Facts) -> int | None:
 
 def highest_peak(facts: Facts) -> Peak | None:
     """Return the highest peak of the requests; None when none was recorded."""
-    rows = facts.requests.filter(pl.col("peak") > 0).sort("peak", "request").select("request", "tokens", "peak", "active", "pool")
+    rows = facts.requests.select("request", "tokens", "peak", "active", "pool").filter(pl.col("peak") > 0).sort("peak", "request")
     if not rows.height:
         return None
     low, high = rows.row(0, named=True), rows.row(-1, named=True)
