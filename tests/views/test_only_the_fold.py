@@ -36,11 +36,7 @@ class Guarded(Recording):
         """The events, for whoever is no view."""
         reader = str(sys._getframe(1).f_globals.get("__name__"))
         assert not reader.startswith("kvlab.views"), f"{reader} reads raw events"
-        return self._events
-
-    @events.setter
-    def events(self, value: pl.DataFrame) -> None:
-        self._events = value
+        return self.tables.wide()
 
 
 @pytest.fixture(scope="module")
