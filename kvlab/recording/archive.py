@@ -25,7 +25,7 @@ from kvlab.recording.by_kind import EventTables
 from kvlab.recording.columns import SCHEMA
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parquet_footer import Size, size_of
-from kvlab.recording.parts import decode, encode, missing_name, part_number
+from kvlab.recording.parts import checked, decode, encode, missing_name, part_number
 from kvlab.recording.place import EVENTS, MANIFEST, check_place, new_next_to, put_in_place, require_outside
 from kvlab.recording.writing import Writing
 from kvlab.units import LARGEST, binary
@@ -38,6 +38,9 @@ MOST_UNPACKED = 20
 
 VALUES_AT_WILL, VALUES_A_BYTE = 1 << 24, 100
 """Values of any recording's table of events, and for each byte that is stored: recordings have up to 10, a table made to fill a machine 1,000."""
+
+MOST_PART, MOST_ZIP = 1 << 28, 1 << 32
+"""Bytes of a part, and of an archive, at most; both are held whole. Parts have some megabytes."""
 
 MOST_GROUPS = 1 << 12
 """Groups of layers at most: a reader counts up to them."""
@@ -84,7 +87,8 @@ class FolderFiles:
         for name in self._names:
             # a run under way may rename what it has just written
             with contextlib.suppress(OSError):
-                self.packed += (folder / name).stat().st_size
+                size = (folder / name).stat().st_size
+                self.packed += size if part_number(name) is not None and size <= MOST_PART else 0
 
     def names(self) -> list[str]:
         """Return all names."""
@@ -94,7 +98,7 @@ class FolderFiles:
         """Return a file's bytes; None when it is not there or cannot be read."""
         path = self._folder / name
         try:
-            return path.read_bytes() if path.is_file() and (name != MANIFEST or path.stat().st_size <= MOST_MANIFEST) else None
+            return path.read_bytes() if path.is_file() and path.stat().st_size <= _most(name) else None
         except OSError:
             return None
 
@@ -122,11 +126,13 @@ class ZipFiles:
     def read(self, name: str) -> bytes | None:
         """Return a file's bytes; None when it is not there or cannot be read."""
         try:
-            if name == MANIFEST and self._zip.getinfo(self._prefix + name).file_size > MOST_MANIFEST:
-                return None
-            return self._zip.read(self._prefix + name)
+            return self._zip.read(self._prefix + name) if self._zip.getinfo(self._prefix + name).file_size <= _most(name) else None
         except (KeyError, OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
             return None
+
+
+def _most(name: str) -> int:
+    return MOST_MANIFEST if name == MANIFEST else MOST_PART
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +167,22 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
 def _tables(files: Files, there: dict[int, str], damaged: list[str]) -> Iterator[pl.DataFrame]:
     """Yield the parts that can be read, in order; name the others in `damaged`."""
     room = Size(max(VALUES_AT_WILL, VALUES_A_BYTE * files.packed), max(AT_WILL, MOST_RATIO * files.packed))
-    before = -1
+    before, seq = -1, -LARGEST
     for number, name in sorted(there.items()):
         damaged += [missing_name(gap) for gap in range(before + 1, min(number, before + 1 + MOST_MISSING))]
         if number - before - 1 > MOST_MISSING:
             damaged.append(f"{number - before - 1 - MOST_MISSING:,} more before {name}")
         before = number
-        data = files.read(name)
-        room = room if data is None else _less(room, data, name)
-        table = None if data is None else decode(name, data)
-        if table is None:
+        data = checked(name, files.read(name))
+        size = None if data is None else _size(data)
+        room = room if size is None else _less(room, size, name)
+        table = None if data is None or size is None else decode(data)
+        first, last = (None, None) if table is None else table.select(pl.col("seq").min(), last=pl.col("seq").max()).row(0)
+        if table is None or (first is not None and first <= seq):
+            # the events of a part follow those of the one before, whatever a file was renamed to
             damaged.append(name)
         else:
+            seq = seq if last is None else last
             _require_in_range(table)
             yield table
 
@@ -201,18 +211,22 @@ def _may_be_part(name: str) -> bool:
     return not last.startswith(".") and ("part-" in last or last.endswith(".parquet"))
 
 
-def _less(room: Size, data: bytes, name: str) -> Size:
-    """Return what is left of the room for values and bytes after a part."""
+def _size(data: bytes) -> Size | None:
+    """Return what a part unpacks to; None of a damaged one, of which nothing is read."""
     try:
-        size = size_of(data)
+        return size_of(data)
     except ValueError:
-        # a damaged part, of which nothing is read
-        return room
+        return None
+
+
+def _less(room: Size, size: Size, name: str) -> Size:
+    """Return what is left of the room for values and bytes after a part."""
     left = Size(room.values - size.values, room.bytes - size.bytes)
     if min(left) < 0:
         raise UnreadableInput(
             what=f"the recording's part {name} unpacks to {size.values:,} values and {binary(size.bytes)}",
-            why=f"all parts may have {VALUES_A_BYTE} values and {MOST_RATIO} bytes for each byte stored, which is far more than a recording has",
+            why=f"all parts may have {VALUES_AT_WILL:,} values and {binary(AT_WILL)}, or {VALUES_A_BYTE} values and {MOST_RATIO} bytes for each byte "
+            "stored if that is more; a recording has far fewer",
             hint="get the recording again; what made this one is not kvlab",
         )
     return left

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kvlab.errors import BadValue, UnreadableInput, shown
-from kvlab.recording.archive import Files, FolderFiles, ZipFiles, read_parts
+from kvlab.recording.archive import MOST_MANIFEST, MOST_ZIP, Files, FolderFiles, ZipFiles, read_parts
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.place import MANIFEST, building_name, left_aside
 from kvlab.recording.recording import Recording
+from kvlab.units import binary
+
+MOST_NAMED = 12
+"""Damaged parts that an error names."""
 
 
 def load(path: str | Path, *, strict: bool = True) -> Recording:
@@ -33,18 +37,23 @@ def load(path: str | Path, *, strict: bool = True) -> Recording:
     if text is None:
         raise UnreadableInput(
             what=f"{str(path)!r} is not a recording",
-            why=f"it has no {MANIFEST} that can be read",
+            why=f"it has no {MANIFEST} of at most {binary(MOST_MANIFEST)} that is not encrypted",
             hint="name a folder NAME.kvrec or an archive that kvlab wrote",
         )
     manifest = Manifest.from_json(text, f"{path}/{MANIFEST}", strict=strict)
     found = read_parts(files, manifest)
     if strict and found.damaged:
         raise UnreadableInput(
-            what=f"the recording {str(path)!r} is damaged: {', '.join(found.damaged)}",
-            why="a part of its events is missing or cut short",
+            what=f"the recording {str(path)!r} is damaged: {_named(found.damaged)}",
+            why="a part of its events is missing, out of its place, or not as it was written",
             hint=f"read the other {found.events.count:,} events with kvlab.load({str(path)!r}, strict=False), or --salvage on the command line",
         )
     return Recording(manifest, found.events, path=place, damaged=found.damaged)
+
+
+def _named(parts: tuple[str, ...]) -> str:
+    more = len(parts) - MOST_NAMED
+    return ", ".join(parts[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _files(place: Path) -> Files:
@@ -52,11 +61,11 @@ def _files(place: Path) -> Files:
         return FolderFiles(place)
     try:
         # a device or a pipe may never end
-        return ZipFiles(b"" if place.exists() and not place.is_file() else place.read_bytes())
+        return ZipFiles(b"" if (place.exists() and not place.is_file()) or place.stat().st_size > MOST_ZIP else place.read_bytes())
     except zipfile.BadZipFile:
         raise UnreadableInput(
             what=f"{str(place)!r} cannot be read as a recording",
-            why="it is neither a folder nor a whole zip archive",
+            why=f"it is neither a folder nor a whole zip archive of at most {binary(MOST_ZIP)}",
             hint="name a folder NAME.kvrec or an archive made by pack; if it was copied, copy it again",
         ) from None
     except OSError as error:

@@ -35,7 +35,7 @@ REST_S = 0.1
 LAST_PART_S = 5.0
 """Seconds that a program's end waits for the last part."""
 
-_NAME = re.compile(EVENTS + r"/part-(\d{6,})-([0-9a-f]{8})\.parquet")
+_NAME = re.compile(EVENTS + r"/part-(\d{6,12})-([0-9a-f]{8})\.parquet")
 
 
 def missing_name(number: int) -> str:
@@ -57,11 +57,14 @@ def encode(number: int, table: pl.DataFrame) -> tuple[str, bytes]:
     return f"{EVENTS}/part-{number:06d}-{zlib.crc32(data):08x}.parquet", data
 
 
-def decode(name: str, data: bytes) -> pl.DataFrame | None:
-    """Return the events in the part called `name`; None when its bytes are damaged."""
+def checked(name: str, data: bytes | None) -> bytes | None:
+    """Return the bytes of the part called `name` when its name carries their checksum, else None."""
     found = _NAME.fullmatch(name)
-    if found is None or int(found[2], 16) != zlib.crc32(data):
-        return None
+    return data if data is not None and found is not None and int(found[2], 16) == zlib.crc32(data) else None
+
+
+def decode(data: bytes) -> pl.DataFrame | None:
+    """Return the events in a part with these bytes; None when they are damaged."""
     try:
         return conform(pl.read_parquet(io.BytesIO(data), use_pyarrow=False))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):

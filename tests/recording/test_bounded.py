@@ -145,3 +145,74 @@ def test_any_other_number_makes_a_report_all_the_same(run: Path, monkeypatch: py
     recording = Recording(recording.manifest, table)
     again = load(recording.pack(run.with_name("made.kvrec.zip")))
     assert report_html(again, kvlab.diagnose(again)).startswith("<!")
+
+
+def patched_footer(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    length = int.from_bytes(data[-8:-4], "little")
+    footer = change(data[-8 - length : -8])
+    return data[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def whole(number: int) -> bytes:
+    """A whole number as a footer has it: zigzag, seven bits a byte."""
+    number, made = 2 * number, b""
+    while number > 127:
+        made, number = made + bytes([number & 127 | 128]), number >> 7
+    return made + bytes([number])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_footer_that_claims_less_than_the_pages_hold(run: Path, place: Callable[[Path, int, bytes], Path]) -> None:
+    claimed = size_of(LONG).bytes
+    lying = patched_footer(LONG, lambda footer: footer.replace(whole(claimed), b"\x82" + b"\x80" * (len(whole(claimed)) - 2) + b"\x00"))
+    assert lying != LONG
+    with pytest.raises(UnreadableInput, match="unpacks to"):
+        load(place(run, 9, lying), strict=False)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"XXXX" + MANY[4:], patched_footer(MANY, lambda _: b"\x16" + b"\xff" * 3_000_000), patched_footer(MANY, lambda footer: footer[:40])],
+    ids=["another beginning", "a number without an end", "half a footer"],
+)
+def test_of_a_part_whose_size_is_not_known_nothing_is_read(run: Path, data: bytes) -> None:
+    recording = load(folder(run, 2, data), strict=False)
+    assert part(2, data) in recording.damaged
+    assert recording.events.filter(kind="loaded").height == 1
+
+
+def test_other_files_do_not_raise_the_bounds(run: Path) -> None:
+    for name in ("notes.txt", "part-000003-00000000.parquet"):
+        with (run / "events" / name).open("wb") as file:
+            file.truncate(10**11)
+    with pytest.raises(UnreadableInput, match="unpacks to"):
+        load(folder(run, 9, LONG), strict=False)
+    out = run.with_name("large.kvrec.zip")
+    with out.open("wb") as file:
+        file.truncate(10**11)
+    with pytest.raises(UnreadableInput, match="cannot be read as a recording"):
+        load(out)
+
+
+@pytest.mark.parametrize("digits", [5_000, 13])
+def test_a_part_number_of_any_length(run: Path, digits: int) -> None:
+    out = archive(run, 0, parquet(1))
+    with zipfile.ZipFile(out, "a") as made:
+        made.writestr(f"events/part-{'9' * digits}-00000000.parquet", b"")
+    assert load(out, strict=False).damaged
+
+
+def test_parts_that_changed_places_or_are_there_twice_are_damage(tmp_path: Path) -> None:
+    out = tmp_path / "run.kvrec"
+    kvlab.twin("smollm2").run("unrelated:5", out=str(out), progress=False)
+    parts = sorted((out / "events").iterdir())
+    numbers = [path.name.split("-")[1] for path in parts]
+    assert len(parts) > 2
+    twice = out / "events" / parts[1].name.replace(numbers[1], f"{len(parts):06d}")
+    twice.write_bytes(parts[1].read_bytes())
+    assert load(out, strict=False).damaged == (f"events/{twice.name}",)
+    twice.unlink()
+    parts[0].rename(out / "events" / parts[0].name.replace(numbers[0], "999999"))
+    parts[1].rename(out / "events" / parts[1].name.replace(numbers[1], numbers[0]))
+    (out / "events" / parts[0].name.replace(numbers[0], "999999")).rename(out / "events" / parts[0].name.replace(numbers[0], numbers[1]))
+    assert load(out, strict=False).damaged
