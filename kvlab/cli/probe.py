@@ -78,11 +78,21 @@ def run(args: argparse.Namespace) -> int:
             why=why_unanswered(recording),
             hint="start it (ollama serve), or name its address with --url; of mlx_lm.server and others, which speak another API, kvlab import reads the log",
         )
-        if args.out and recording.path != Path(args.out).expanduser().resolve():
+        if _kept_earlier(args, recording):
             error.add_note(f"what was recorded is in {recording.path}; the earlier recording {args.out} is as it was")
         raise error
     _print(args, recording)
+    if _kept_earlier(args, recording):
+        raise NotAvailable(
+            what=f"the earlier recording {args.out} was not replaced",
+            why=f"of the server at {probe.server.address} only the process was seen: {why_unanswered(recording)}",
+            hint=f"what was recorded is in {recording.path}",
+        )
     return 0
+
+
+def _kept_earlier(args: argparse.Namespace, recording: Recording) -> bool:
+    return bool(args.out) and recording.path != Path(args.out).expanduser().resolve()
 
 
 def _recorded(args: argparse.Namespace, probe: Probe) -> Recording:

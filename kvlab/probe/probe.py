@@ -25,7 +25,7 @@ from kvlab.probe.log_tail import LogEvents, LogTail, usual_log
 from kvlab.probe.monitor import Monitor
 from kvlab.probe.processes import NoProcesses, Processes, SystemProcesses
 from kvlab.probe.restarting import WAIT_S, Prompt, Restart, Restarting, prompt_on_terminal, restart_by
-from kvlab.probe.rows import nothing_to_show
+from kvlab.probe.rows import never_answered
 from kvlab.probe.sample import Sampler
 from kvlab.probe.sending import SendOptions
 from kvlab.probe.server import QUICK_S, SILENCE_S, Server
@@ -230,7 +230,7 @@ class Probe:
                 except KeyboardInterrupt:
                     writer.write(Warned(message="interrupted from the keyboard"))
                     raise
-                self.recording = recorder.close(worth=lambda made: not nothing_to_show(made))
+                self.recording = recorder.close(worth=lambda made: not never_answered(made))
         except BaseException:
             # what was recorded until here is kept, and says itself that it was cut short
             if recorder.path.exists():

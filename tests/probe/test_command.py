@@ -93,6 +93,21 @@ def test_a_server_of_another_api_can_be_watched_and_not_asked(url: str, world: W
     assert "mlx_lm.server" in shown.err
 
 
+@pytest.mark.parametrize("answer", [(404, b"Not Found"), (200, b"null"), (200, b"[]"), (200, b"{}"), (200, b"\xff\x00"), (302, b"")])
+@pytest.mark.parametrize("words", [[], ["--watch", "0.2"], ["--json"], ["--workload", "unrelated:1", "--model", "m"]])
+def test_a_good_recording_is_not_given_for_a_server_that_answered_nothing(
+    url: str, world: World, answer: tuple[int, bytes], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "p.kvrec"
+    kvlab.twin("smollm2").run("unrelated:2", out=str(out), progress=False)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    world.answers |= dict.fromkeys(("/api/version", "/api/ps", "/api/tags"), answer)
+    world.on_ask = lambda: answer
+    assert main(["probe", "--url", url, *HERE, *words, "--out", str(out)]) == 2
+    assert "is as it was" in (shown := capsys.readouterr().err) or "was not replaced" in shown
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
 @pytest.mark.parametrize(
     "words",
     [
