@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from kvlab.errors import BadValue, UnreadableInput
+from kvlab.errors import BadValue, UnreadableInput, followed, require_path
 
 HEAD = 2048
 """Bytes from a file's beginning by which its kind is recognised."""
@@ -53,12 +53,12 @@ def require_replaceable(path: str | Path, kind: FileKind, *, force: bool = False
         BadValue: a file is there that is not of that kind, and it is not forced.
         UnreadableInput: a folder, a socket or a disk is there, or it cannot be seen what is there.
     """
-    out = Path(path).expanduser().absolute()
+    out = require_path(path)
     try:
         mode = out.stat().st_mode
     except FileNotFoundError:
         # a link to nothing is followed as well
-        return _resolved(out)
+        return followed(out)
     except (OSError, RuntimeError) as error:
         raise unwritable(out, reason(error)) from None
     if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
@@ -71,7 +71,7 @@ def require_replaceable(path: str | Path, kind: FileKind, *, force: bool = False
             why=f"it is not {kind.name} that kvlab wrote, and it would be lost",
             hint="choose another name, or replace it with --force (in Python: force=True)",
         )
-    return _resolved(out)
+    return followed(out)
 
 
 @contextmanager
@@ -137,10 +137,3 @@ def _is_ours(path: Path, kind: FileKind) -> bool:
         return kind.is_ours(path)
     except OSError:
         return False
-
-
-def _resolved(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError) as error:
-        raise unwritable(path, reason(error)) from None

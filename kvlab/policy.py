@@ -89,7 +89,7 @@ class Policy:
         for name in BOOLEANS:
             if not isinstance(getattr(self, name), bool):
                 raise _bad_choice(name, getattr(self, name), "true or false")
-        if isinstance(self.evict_at, str):
+        if not isinstance(self.evict_at, frozenset | set):  # pyright: ignore[reportUnnecessaryIsInstance]  (a notebook does not check types)
             raise _bad_choice("evict_at", self.evict_at, 'a set of names, such as frozenset({"begin"})')
         if unknown := self.evict_at - EVICT_MOMENTS:
             raise _bad_choice("evict_at", sorted(unknown), f"a set of {', '.join(sorted(EVICT_MOMENTS))}")
@@ -97,8 +97,8 @@ class Policy:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise _bad_choice(name, value, f"a whole number of at least {least}")
-        if self.budget_bytes > LARGEST:
-            raise _bad_choice("budget_bytes", self.budget_bytes, "at most 2^63 - 1 bytes")
+            if value > LARGEST:
+                raise _bad_choice(name, value, "at most 2^63 - 1")
 
     @classmethod
     def ollama(cls, version: str) -> Policy:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvlab.cli import arguments
@@ -92,7 +91,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _kept_earlier(args: argparse.Namespace, recording: Recording) -> bool:
-    return bool(args.out) and recording.path != Path(args.out).expanduser().resolve()
+    from kvlab.errors import followed
+
+    return bool(args.out) and recording.path != followed(args.out)
 
 
 def _recorded(args: argparse.Namespace, probe: Probe) -> Recording:

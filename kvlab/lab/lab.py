@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kvlab.errors import require_type
 from kvlab.lab.source import Prediction, Source
 from kvlab.lab.twin import owners, shadow
 from kvlab.models import open_model
@@ -64,7 +66,8 @@ def open_lab(name: str, *, accept_licence: bool = False, dtype: str | None = Non
     Raises:
         KvlabError: the model is unknown or not available, or has layers this version cannot run.
     """
-    model = open_model(name, accept_licence=accept_licence, dtype=dtype, kv_bits=kv_bits)
+    require_type("name", name, (str, Path), "a model's name, a folder, or an mlx-lm id")
+    model = open_model(str(name), accept_licence=accept_licence, dtype=dtype, kv_bits=kv_bits)
     return Lab(model, default_policy(model.origin.get("device", "")))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kvlab import shipped
-from kvlab.errors import BadValue, KvlabError, UnreadableInput, shown
+from kvlab.errors import BadValue, KvlabError, UnreadableInput, require_type, require_types, shown
 from kvlab.lab.twin import Twin
 from kvlab.models.config import Provenance, SourcedShape, cached_folder, shape_from_config
 from kvlab.models.config.provenance import provenance_from
@@ -49,6 +49,8 @@ def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], pol
     elif isinstance(shape, str | Path):
         found = find_shape(shape)
     else:
+        require_type("shape", shape, Sequence, "a Shape, a name, a path, the fields of a config, or layer kinds in layer order")
+        require_types(("a layer kind", kind, str, "a word such as kv") for kind in shape)
         return Twin(_keeping(Shape("+".join(shape), unit_groups(shape, UNIT_TOKEN_BYTES, UNIT_STATE_BYTES))), policy)
     return Twin(found.shape, policy, found.provenance)
 

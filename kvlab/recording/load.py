@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from kvlab.errors import BadValue, UnreadableInput, shown
+from kvlab.errors import UnreadableInput, require_path
 from kvlab.recording.archive import MOST_MANIFEST, MOST_ZIP, Files, FolderFiles, ZipFiles, read_parts
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.place import MANIFEST, building_name, left_aside
@@ -27,11 +27,7 @@ def load(path: str | Path, *, strict: bool = True) -> Recording:
         BadValue: it is no path.
         UnreadableInput: there is no recording, its schema version is not read, or (when strict) a part is damaged.
     """
-    if not isinstance(path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]  (a notebook does not check types)
-        raise BadValue(
-            what=f"{shown(path)} is no path", why="a recording is read from a folder or an archive", hint="write for example kvlab.load('run.kvrec')"
-        )
-    place = Path(path).expanduser().absolute()
+    place = require_path(path)
     files = _files(place)
     text = files.read(MANIFEST)
     if text is None:

@@ -12,7 +12,7 @@ from glob import escape
 from itertools import count
 from pathlib import Path
 
-from kvlab.errors import BadValue
+from kvlab.errors import BadValue, followed
 from kvlab.output_file import reason, replaced, unwritable
 
 MANIFEST = "manifest.json"
@@ -31,7 +31,7 @@ def require_outside(out: Path, *, itself: bool = False) -> None:
     Raises:
         BadValue: a recording's folder is around it.
     """
-    place = out.expanduser().resolve()
+    place = followed(out)
     for folder in (place, *place.parents) if itself else place.parents:
         if (folder / MANIFEST).is_file() and ((folder / EVENTS).is_dir() or folder.suffix == ".kvrec"):
             raise BadValue(

@@ -12,8 +12,8 @@ from typing import Self
 
 import polars as pl
 
+from kvlab.errors import followed
 from kvlab.events import Event, RequestClosed
-from kvlab.output_file import unwritable
 from kvlab.recording.archive import FolderFiles, read_parts
 from kvlab.recording.manifest import Manifest
 from kvlab.recording.parts import MOST_WAITING, PartWriter
@@ -51,7 +51,7 @@ class Recorder:
             self._folder = TemporaryFolder()
             self.path = self._out = self._folder.path / "run.kvrec"
         else:
-            self._out = _absolute(Path(out))
+            self._out = followed(out)
             check_place(self._out)
             self._place = Writing(self._out)
             self.path = building_place(self._out)
@@ -181,11 +181,3 @@ class Recorder:
         self._writer.stop_clock()
         if self._finalizer is not None:
             self._finalizer.detach()
-
-
-def _absolute(path: Path) -> Path:
-    # A later change of the working directory must not move the recording; a link is followed, so its target is replaced.
-    try:
-        return path.expanduser().resolve()
-    except (OSError, RuntimeError) as error:
-        raise unwritable(path, str(error)) from None

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from kvlab.display import Rich
-from kvlab.errors import BadValue
+from kvlab.errors import BadValue, followed, require_path, require_type
 from kvlab.events import BytesRead, Event
 from kvlab.policy import Policy
 from kvlab.recording import archive
@@ -149,7 +149,11 @@ class Recording(Rich):
         """Return the Python code that allocated the bytes of event `seq` (`Allocated`, `SnapshotTaken`, `SnapshotOwned`), the caller of each after it.
 
         Each is `FILE:LINE FUNCTION`; the file is relative to its package. () of other events, and when the run did not record call sites.
+
+        Raises:
+            BadValue: `seq` is no whole number.
         """
+        require_type("seq", seq, int, "the number of an event")
         sites: list[str] = self.tables.between(seq, seq + 1).names("call_site").to_list()
         return tuple(line for one in sites for line in one.splitlines())
 
@@ -205,6 +209,7 @@ class Recording(Rich):
         Raises:
             BadValue: the recording does not reach there.
         """
+        require_type("seq", seq, int, "the number of an event")
         if not self.count:
             raise BadValue(what=f"there is no moment {seq}", why="the recording has no events", hint="record a run first")
         first, last = self.tables.first, self.last
@@ -223,7 +228,7 @@ class Recording(Rich):
             BadValue: `path` holds something that is not a recording.
             UnreadableInput: `path` cannot be written.
         """
-        out = Path(path).expanduser().resolve()
+        out = followed(path)
         if out.suffix == ".zip":
             return self.pack(out)
         archive.write_folder(out, self._copy_manifest(), self.tables)
@@ -245,8 +250,8 @@ class Recording(Rich):
                     hint="write for example recording.pack('run.kvrec.zip')",
                 )
             path = self.path if self.path.suffix == ".zip" else self.path.with_name(self.path.name + ".zip")
-        out = Path(path).expanduser().absolute()
-        if self.path is not None and out.resolve() == self.path.resolve():
+        out = require_path(path)
+        if self.path is not None and followed(out) == followed(self.path):
             raise BadValue(
                 what=f"{str(out)!r} cannot be packed onto itself",
                 why="the recording that is read would be written over",

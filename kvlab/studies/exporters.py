@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvlab.errors import BadValue
+from kvlab.errors import BadValue, require_path
 from kvlab.output_file import HEAD, FileKind, headed, reason, replacing, require_replaceable, unwritable
 from kvlab.recording import Recording
 from kvlab.views.chrome_trace import write_chrome_trace
@@ -70,4 +70,4 @@ def export(recording: Recording, way: str, out: str | Path, *, force: bool = Fal
     """
     if way not in EXPORTERS:
         raise BadValue(what=f"a recording cannot be written as {way!r}", why=f"the ways are {', '.join(EXPORTERS)}", hint="name one of them")
-    return EXPORTERS[way].write(recording, Path(out).expanduser().absolute(), force)
+    return EXPORTERS[way].write(recording, require_path(out), force)

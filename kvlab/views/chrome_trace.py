@@ -18,6 +18,7 @@ from typing import Any
 
 import polars as pl
 
+from kvlab.errors import require_path
 from kvlab.events import ChunkRan, Evicted, NodeMerged, NodeSplit, PagedIn, TokenOut, Violation, Warned, WrongPositions
 from kvlab.output_file import headed, replacing
 from kvlab.recording import Recording
@@ -57,7 +58,7 @@ def write_chrome_trace(recording: Recording, path: str | Path, *, force: bool = 
         BadValue: a file is there that is no such trace, and it is not forced.
         UnreadableInput: the file cannot be written; then what is there is as it was.
     """
-    out = Path(path).expanduser().absolute()
+    out = require_path(path)
     with replacing(out, TRACE, force=force) as file:
         file.write(json.dumps(chrome_trace(recording), separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8"))
     return out

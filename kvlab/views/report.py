@@ -20,6 +20,7 @@ import altair as alt
 
 from kvlab.diagnose import Findings
 from kvlab.diagnose.checklist import Checklist
+from kvlab.errors import require_path
 from kvlab.output_file import FileKind, headed, replacing, require_replaceable
 from kvlab.recording import Recording
 from kvlab.recording.place import require_outside
@@ -41,7 +42,7 @@ def write_text(text: str, path: str | Path, kind: FileKind, *, force: bool = Fal
         BadValue: a recording's folder is around it, or a file is there that is not of that kind and it is not forced.
         UnreadableInput: the file cannot be written; then what is there is as it was.
     """
-    out = Path(path).expanduser().absolute()
+    out = require_path(path)
     require_outside(out)
     with replacing(out, kind, force=force) as file:
         file.write(text.encode("utf-8"))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from kvlab.errors import BadValue
+from kvlab.errors import BadValue, require_type, shown
+from kvlab.visible_text import storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,9 @@ class Sampling:
 
 
 GREEDY = Sampling()
+
+MOST_NEW = 2**31 - 1
+"""Tokens of a reply at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +130,18 @@ class Request:
     score_shared: int = 0
 
     def __post_init__(self) -> None:
-        if self.max_new < 0:
-            raise BadValue(what=f"max_new is {self.max_new}", why="a reply has at least 0 tokens", hint="give max_new as 0 or more")
+        for name in ("label", "prompt"):
+            value = getattr(self, name)
+            require_type(name, value, str, "text")
+            if value:
+                # half of a surrogate pair, as an argument or JSON may hold it, is in no encoding
+                object.__setattr__(self, name, storable(value))
+        if self.messages:
+            _require_messages(self.messages)
+            object.__setattr__(self, "messages", tuple((storable(role), storable(content)) for role, content in self.messages))
+        require_type("max_new", self.max_new, int, "a whole number")
+        if not 0 <= self.max_new <= MOST_NEW:
+            raise BadValue(what=f"max_new is {self.max_new}", why=f"a reply has 0 to {MOST_NEW:,} tokens", hint="give max_new as 0 or more")
         if self.score and self.generated:
             raise BadValue(
                 what=f"a request that is scored has a reply of {len(self.generated)} tokens",
@@ -159,3 +173,14 @@ class Request:
         if self.score:
             return 0
         return self.max_new if self.generated is None else len(self.generated)
+
+
+def _require_messages(messages: object) -> None:
+    listed = cast("Sequence[object]", messages) if isinstance(messages, list | tuple) else ()
+    pairs = [cast("Sequence[object]", one) for one in listed if isinstance(one, list | tuple)]
+    if len(pairs) < max(1, len(listed)) or not all([type(part) for part in pair] == [str, str] for pair in pairs):
+        raise BadValue(
+            what=f"messages is {shown(cast('object', messages))}",
+            why="each message is a role and a content, both text",
+            hint='write for example messages=(("user", "Why?"),)',
+        )

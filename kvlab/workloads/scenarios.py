@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kvlab.errors import BadValue
+from kvlab.errors import BadValue, require_type
 from kvlab.workloads.bounds import require_count
 from kvlab.workloads.prompts import BRANCHES, CHAT_TURNS, QUESTIONS, SHARED_BEGINNING, question
 from kvlab.workloads.request import Follow, MediaItem, Request
@@ -47,6 +47,7 @@ def chat(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
     Raises:
         BadValue: it has no turn, or more than `MOST_TURNS`.
     """
+    require_type("count", count, int, "a whole number")
     if count > MOST_TURNS:
         raise BadValue(
             what=f"chat:{count} is one conversation of {count:,} turns",
@@ -114,6 +115,7 @@ def _single(label: str, max_new: int, user: str, system: str = "") -> Request:
 def _workload(name: str, count: int, about: str, request: Callable[[int], Request]) -> Workload:
     """Return a scenario's workload; `request` makes each request from its place."""
     usual = SCENARIOS[name].usual
+    require_type("count", count, int, "a whole number")
     if count < 1:
         raise BadValue(what=f"{name}:{count} has {count} requests", why="a workload has at least one", hint=f"write for example {name}:{usual}")
     require_count(name, str(count), usual)

@@ -51,6 +51,20 @@ def test_a_place_inside_a_recording_is_refused_at_once(kvlab_says: Kvlab, kept: 
     assert files(kept) == before
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("force", [(), ("--force",)], ids=["", "forced"])
+def test_links_that_lead_round_in_a_circle(kvlab_says: Kvlab, kept: Path, tmp_path: Path, command: str, force: tuple[str, ...]) -> None:
+    log, loop = tmp_path / "server.log", tmp_path / "loop"
+    log.write_text("")
+    loop.symlink_to("loop")
+    words = [word.format(kept=kept, log=log) for word in COMMANDS[command]]
+    said = kvlab_says(*words, "--out", str(loop), *(force if command in ("report", "markdown", "csv", "trace", "pack") else ()))
+    assert said.code in (2, 3)
+    assert said.err.startswith("kvlab: ")
+    assert "Traceback" not in said.err
+    assert loop.is_symlink()
+
+
 @pytest.mark.parametrize("command", ["csv", "demo"])
 def test_a_folder_of_files_is_no_recordings_own(kvlab_says: Kvlab, kept: Path, command: str) -> None:
     before = files(kept)

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from kvlab.display import Rich
+from kvlab.errors import require_types
 from kvlab.policy import Policy
 from kvlab.recording import Moment, Recording
 from kvlab.recording.policy_words import policy_words, value_words
@@ -130,5 +131,10 @@ class Comparison(Rich):
 
 
 def compare(a: Recording, b: Recording) -> Comparison:
-    """Return two recordings on one axis: what B does otherwise than A, by owner, by request, and node by node."""
+    """Return two recordings on one axis: what B does otherwise than A, by owner, by request, and node by node.
+
+    Raises:
+        BadValue: one of them is no recording.
+    """
+    require_types((name, one, Recording, "a recording, as lab.run and kvlab.load return one") for name, one in (("a", a), ("b", b)))
     return Comparison(a, b, Prefixes(a, b))
