@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kvlab.errors import BadValue
+from kvlab.errors import BadValue, require_type, shown
 from kvlab.units import binary
 from kvlab.visible_text import visible
 
@@ -136,12 +136,13 @@ class Shape:
         """Build a shape from what `to_dict` returned.
 
         Raises:
-            BadValue: a layer group has a key that none has.
+            BadValue: a layer group has a key that none has or no layer, or a value is of another type.
         """
-        keys = [one.name for one in dataclasses.fields(LayerGroup)]
+        _require_fields(cls, data, "")
         for place, group in enumerate(data["groups"]):
-            if unknown := [name for name in group if name not in keys]:
-                raise BadValue(what=f"groups[{place}]: unknown key {unknown[0]!r}", why=f"the keys there are {', '.join(keys)}", hint="correct the key")
+            require_type(f"groups[{place}]", group, dict, "an object with named values")
+            _require_fields(LayerGroup, group, f"groups[{place}].")
+            _require_layers(f"groups[{place}].layers", group["layers"])
         groups = tuple(LayerGroup(**(group | {"layers": tuple(group["layers"])})) for group in data["groups"])
         rest = {key: value for key, value in data.items() if key != "groups"}
         return cls(groups=groups, **rest)
@@ -166,6 +167,43 @@ def unit_groups(kinds: Sequence[str], token_bytes: int, state_bytes: int) -> tup
         per_token, state = token_bytes * (kind in TOKEN_KINDS), state_bytes * (kind in WHOLE_STATE)
         groups.append(LayerGroup(kind, layers, per_token * len(layers), state * len(layers)))
     return tuple(groups)
+
+
+MOST = 2**50
+"""Bytes and tokens of a shape are below it."""
+
+_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "str": (str, "a word"),
+    "int": (int, "a whole number from 0 to 2^50"),
+    "bool": (bool, "true or false"),
+    "tuple[int, ...]": ((list, tuple), "a list of layers' places in the model"),
+    "tuple[LayerGroup, ...]": ((list, tuple), "a list of layer groups"),
+}
+"""By a field's annotation: the types it is read from, in words too."""
+
+
+def _require_fields(cls: type[LayerGroup | Shape], data: dict[str, Any], before: str) -> None:
+    fields = {one.name: one for one in dataclasses.fields(cls)}
+    if unknown := [name for name in data if name not in fields]:
+        raise BadValue(
+            what=f"{before.removesuffix('.') or 'a shape'}: unknown key {unknown[0]!r}", why=f"the keys there are {', '.join(fields)}", hint="correct the key"
+        )
+    if missing := [name for name, one in fields.items() if one.default is dataclasses.MISSING and name not in data]:
+        raise BadValue(what=f"{before}{missing[0]} is missing", why=f"the keys there are {', '.join(fields)}", hint=f"give {missing[0]}")
+    for name, value in data.items():
+        kinds, words = _TYPES[str(fields[name].type)]
+        require_type(f"{before}{name}", value, kinds, words)
+        least, most = 1 if name == "growth_step" else 0, 1 if name == "look_ahead" else MOST - 1
+        if kinds is int and not least <= value <= most:
+            raise BadValue(what=f"{before}{name} is {value}", why=f"it is a whole number from {least} to {most:,}", hint="correct the value")
+
+
+def _require_layers(name: str, layers: Sequence[object]) -> None:
+    # a composite layer appears once for each of its parts of that price, as all layers of its kind do
+    even = len({layers.count(layer) for layer in layers if isinstance(layer, int)}) == 1
+    if not even or not all(isinstance(layer, int) and not isinstance(layer, bool) and layer >= 0 for layer in layers):
+        why = "it is a list of layers' places in the model, whole numbers from 0, none of them more often than the others"
+        raise BadValue(what=f"{name} is {shown(list(layers))}", why=why, hint="correct the list")
 
 
 def _group_dict(group: LayerGroup) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kvlab import shipped
-from kvlab.errors import BadValue, KvlabError, UnreadableInput, require_type, require_types, shown
+from kvlab.errors import BadValue, KvlabError, UnreadableInput, require_type, require_types
 from kvlab.lab.twin import Twin
 from kvlab.models.config import Provenance, SourcedShape, cached_folder, shape_from_config
 from kvlab.models.config.provenance import provenance_from
@@ -128,36 +128,13 @@ def _shape(path: Path | str, data: dict[str, Any]) -> SourcedShape:
     """Return the shape of a file that `Shape.to_dict` or `SourcedShape.to_dict` was written to."""
     try:
         shape = Shape.from_dict({name: data[name] for name in SHAPE_FIELDS if name in data})
-        _require_whole(_keeping(shape))
-        _require_layers(shape)
+        _keeping(shape)
         sources: Mapping[str, Provenance] = provenance_from(data.get("provenance"))
     except KvlabError as error:
         raise type(error)(what=f"{path}: {error.what}", why=error.why, hint=error.hint) from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UnreadableInput(what=f"{path} holds no shape", why=f"{type(error).__name__}: {error}", hint="write one with Shape.to_dict() as JSON") from None
     return SourcedShape(shape, sources)
-
-
-def _require_layers(shape: Shape) -> None:
-    for place, group in enumerate(shape.groups):
-        layers: list[object] = list(group.layers)
-        # a composite layer appears once for each of its parts of that price, as all layers of its kind do
-        even = len({layers.count(layer) for layer in layers}) == 1
-        if not even or not all(isinstance(layer, int) and not isinstance(layer, bool) and layer >= 0 for layer in layers):
-            why = "it is a list of layers' places in the model, whole numbers from 0, none of them more often than the others"
-            raise BadValue(what=f"groups[{place}].layers is {shown(layers)}", why=why, hint="correct the list")
-
-
-def _require_whole(shape: Shape) -> None:
-    counts: dict[str, object] = {"weights_bytes": shape.weights_bytes, "context": shape.context, "look_ahead": shape.look_ahead}
-    for place, group in enumerate(shape.groups):
-        sizes = ("bytes_per_token", "state_bytes", "window", "growth_step", "conv_bytes_per_token")
-        counts |= {f"groups[{place}].{name}": getattr(group, name) for name in sizes}
-    for name, value in counts.items():
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**50:
-            raise BadValue(what=f"{name} is {value!r}", why="it is a whole number from 0 to 2^50", hint="correct the value")
-    if shape.look_ahead > 1:
-        raise BadValue(what=f"look_ahead is {shape.look_ahead}", why="a draft head has a look-ahead of 0 or 1 tokens", hint="correct the value")
 
 
 def _keeping(shape: Shape) -> Shape:

@@ -188,6 +188,10 @@ def _require_whole(data: Mapping[str, Any], known: AbstractSet[str], name: str) 
 
 def _require_used(made: Manifest, name: str) -> None:
     """Refuse values that fit their type and cannot be used; a choice that only a newer kvlab has is refused where it is needed."""
+    for field in dataclasses.fields(Manifest):
+        value = getattr(made, field.name)
+        if isinstance(value, str) and len(value) > MOST_LETTERS:
+            raise _no_manifest(name, f"its {field.name} has {len(value):,} letters, and a name has at most {MOST_LETTERS:,}")
     if made.events is not None and not 0 <= made.events < 1 << 53:
         raise _no_manifest(name, f"{made.events} events cannot be")
     for field, read in (("shape", Shape.from_dict), ("policy", Policy.from_dict)):
@@ -196,11 +200,16 @@ def _require_used(made: Manifest, name: str) -> None:
             if value:
                 # printed, since its fields are of any type until they are used
                 str(read(value))
-        except KvlabError:
-            continue
+        except KvlabError as error:
+            if field == "policy":
+                continue
+            raise _no_manifest(name, f"its shape cannot be used: {error.what}, but {error.why}") from None
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise _no_manifest(name, f"its {field} cannot be used: {error}") from None
 
+
+MOST_LETTERS = 4096
+"""Letters of a name in a manifest at most."""
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "int": (int,),

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from kvlab.display import Rich
-from kvlab.errors import BadValue, followed, require_path, require_type
+from kvlab.errors import BadValue, KvlabError, UnreadableInput, followed, require_path, require_type
 from kvlab.events import BytesRead, Event
 from kvlab.policy import Policy
 from kvlab.recording import archive
@@ -102,9 +102,16 @@ class Recording(Rich):
         """The rules of the cache; None when they are not known.
 
         Raises:
-            BadValue: the manifest names a choice that this kvlab does not have.
+            UnreadableInput: the manifest has a choice that this kvlab does not have.
         """
-        return Policy.from_dict(self.manifest.policy) if self.manifest.policy else None
+        try:
+            return Policy.from_dict(self.manifest.policy) if self.manifest.policy else None
+        except KvlabError as error:
+            raise UnreadableInput(
+                what=f"the rules of the cache in {self.path or 'the recording'} cannot be used: {error.what}",
+                why=f"{error.why}; it was written by kvlab {self.manifest.kvlab}",
+                hint="read it with the kvlab that wrote it",
+            ) from None
 
     @cached_property
     def shape(self) -> Shape | None:

@@ -87,6 +87,47 @@ def test_a_malformed_field_is_refused_or_does_no_harm(run: Path, tmp_path: Path,
         assert str(recording.shape)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"layers": ""},
+        {"layers": []},
+        {"kind": None},
+        {"kind": "of tomorrow"},
+        {"bytes_per_token": "x"},
+        {"bytes_per_token": -1},
+        {"growth_step": 0},
+        {"of_tomorrow": 1},
+        {"chunked": 1},
+    ],
+    ids=str,
+)
+def test_a_shape_that_cannot_be_is_refused_with_the_file_s_name(run: Path, change: dict[str, Any]) -> None:
+    shape = json.loads((run / "manifest.json").read_text())["shape"]
+    shape["groups"][0] |= change
+    with pytest.raises(UnreadableInput, match=r"(?s)it cannot .*its shape cannot be used: .*" + next(iter(change))):
+        Manifest.from_json(changed(run, shape=shape), "it")
+
+
+@pytest.mark.parametrize("policy", [{"a": None}, {"budget_bytes": ""}, {"budget_counts": None}, {"evict_at": "x"}, {"evict_order": "of tomorrow"}], ids=str)
+def test_rules_that_cannot_be_used_name_the_recording_and_its_kvlab(run: Path, tmp_path: Path, policy: dict[str, Any]) -> None:
+    made = tmp_path / "made.kvrec"
+    made.mkdir()
+    (made / "events").symlink_to(run / "events")
+    (made / "manifest.json").write_bytes(changed(run, policy=policy))
+    recording = load(made)
+    assert recording.requests.height == 2
+    with pytest.raises(UnreadableInput, match=r"(?s)made\.kvrec.*written by kvlab"):
+        kvlab.diagnose(recording)
+
+
+@pytest.mark.parametrize("field", ["kvlab", "model", "workload", "created", "mlx"])
+def test_a_name_of_any_length_is_refused(run: Path, field: str) -> None:
+    fields: dict[str, Any] = {field: "a" * 100_000}
+    with pytest.raises(UnreadableInput, match=f"its {field} has 100,000 letters"):
+        Manifest.from_json(changed(run, **fields), "it")
+
+
 @pytest.mark.parametrize("text", [b"", b"[]", b"{", b"[" * 100_000, b"\xff\xfe", b'{"schema": ' + b"9" * 5000 + b"}"])
 def test_what_is_no_manifest_is_refused(text: bytes) -> None:
     with pytest.raises(UnreadableInput):
