@@ -29,7 +29,7 @@ def visible(text: str, encoding: str = "utf-8") -> str:
 
 def storable(text: str) -> str:
     """Return the text with each half of a surrogate pair, which no encoding has, as U+FFFD."""
-    return _HALF.sub("\ufffd", text)
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -133,12 +133,13 @@ class Request:
         for name in ("label", "prompt"):
             value = getattr(self, name)
             require_type(name, value, str, "text")
-            if value:
+            if not value.isascii():
                 # half of a surrogate pair, as an argument or JSON may hold it, is in no encoding
                 object.__setattr__(self, name, storable(value))
         if self.messages:
             _require_messages(self.messages)
-            object.__setattr__(self, "messages", tuple((storable(role), storable(content)) for role, content in self.messages))
+            if not all(role.isascii() and content.isascii() for role, content in self.messages):
+                object.__setattr__(self, "messages", tuple((storable(role), storable(content)) for role, content in self.messages))
         require_type("max_new", self.max_new, int, "a whole number")
         if not 0 <= self.max_new <= MOST_NEW:
             raise BadValue(what=f"max_new is {self.max_new}", why=f"a reply has 0 to {MOST_NEW:,} tokens", hint="give max_new as 0 or more")
