@@ -10,17 +10,16 @@ resume offset) to its own offset, an eager one from its node's start; every capt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from kvlab.cache.media import after
-from kvlab.events import Captured, Scheduled
-from kvlab.layers import Snapshot
+from kvlab.cache.paging import Paging
+from kvlab.cache.session import Plan
+from kvlab.events import Captured, Event, Scheduled
+from kvlab.layers import Layer, Snapshot
 from kvlab.policy import Policy
+from kvlab.trie import Node
 from kvlab.workloads.request import MediaItem
-
-if TYPE_CHECKING:
-    from kvlab.cache.prefix import PrefixCache
-
 
 Ends = Callable[[], Sequence[int]]
 """Returns the offsets at which a prompt's chat messages end; called only where the policy captures there, as that may render the chat again."""
@@ -53,7 +52,38 @@ PLACES: dict[str, Callable[[int, Policy, Ends], list[int]]] = {"grid": _grid, "m
 """By name of the choice `capture_at`: the offsets of a prompt of so many tokens at which a capture is scheduled."""
 
 
-class Captures:
+class Nodes(Protocol):
+    """What captures need of the cache; see `kvlab.cache.prefix.PrefixCache`."""
+
+    policy: Policy
+    emit: Callable[[Event], None]
+    layers: list[Layer]
+    paging: Paging
+    look_ahead: int
+
+    @property
+    def offset(self) -> int:
+        """Tokens that all live buffers hold."""
+        ...
+
+    def advance(self, keys: bytes, end: int) -> Node:
+        """Move the frontier to token offset `end` along `keys`."""
+        ...
+
+    def touch(self, node: Node) -> None:
+        """Record that a node was used now."""
+        ...
+
+    def compact(self) -> None:
+        """Merge the node before the frontier into it, where the policy does."""
+        ...
+
+    def evict(self, moment: str) -> None:
+        """Evict until the budget holds."""
+        ...
+
+
+class Captures(Plan):
     """The captures of one session.
 
     Attributes:
@@ -62,7 +92,7 @@ class Captures:
 
     __slots__ = ("_bases", "_begun", "_cache", "_eager", "_highest", "_inside", "_items", "_one_by_one", "_take", "_taken", "pending")
 
-    def __init__(self, cache: PrefixCache, base: int, highest: int, items: Sequence[MediaItem]) -> None:
+    def __init__(self, cache: Nodes, base: int, highest: int, items: Sequence[MediaItem]) -> None:
         self._cache = cache
         self._items = items
         # By layer group: where its next capture begins.

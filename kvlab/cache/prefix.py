@@ -16,7 +16,6 @@ from kvlab.allocator import Ledger
 from kvlab.cache.cache import Cache
 from kvlab.cache.captures import Captures
 from kvlab.cache.media import before
-from kvlab.cache.path import COMPACT, GROW
 from kvlab.cache.session import Session
 from kvlab.cache.victims import ORDERS, Victims
 from kvlab.events import Event, Evicted
@@ -32,8 +31,7 @@ class PrefixCache(Cache):
     def __init__(self, stores: Sequence[Store], policy: Policy, ledger: Ledger, emit: Callable[[Event], None], look_ahead: int = 0) -> None:
         super().__init__(stores, policy, ledger, emit, look_ahead, ORDERS[policy.evict_order])
         self._victims = Victims(self.protection, policy.evict_order)
-        self._grow = GROW[policy.growth]
-        self._compact = COMPACT[policy.growth]
+        self._grows_in_place = policy.growth == "in_place"
         self.registry.on_growth = self.path.on_left = self._may_be_victim
 
     def begin(self, tokens: Sequence[int], media: Sequence[MediaItem] = (), segments: Sequence[Segment] = (), held_back: int = 1) -> Session:
@@ -88,7 +86,7 @@ class PrefixCache(Cache):
             node = child if agreed == child.tokens else self.split(child, node.end + agreed)
             self.path.extend(node)
         if node.end < end:
-            node = self._grow(self, node, keys[self.trie.width * node.end : self.trie.width * end])
+            node = self._grow(node, keys[self.trie.width * node.end : self.trie.width * end])
         self.ranking.note(node)
         return node
 
@@ -110,8 +108,10 @@ class PrefixCache(Cache):
         self._may_be_victim(node)
 
     def compact(self) -> None:
-        """Merge the node before the frontier into it, when it has no other child and is no explicit restore point."""
-        self._compact(self)
+        """Merge the node before the frontier into it, when it has no other child and is no explicit restore point; a path that grows in place stays."""
+        nodes = self.path.nodes
+        if not self._grows_in_place and len(nodes) > 2 and not nodes[-2].user and len(nodes[-2].children) == 1:
+            self.merge(nodes[-1])
 
     def evict(self, moment: str) -> None:
         """Evict, in the policy's order, until the budget holds or no candidate is left."""
@@ -139,6 +139,22 @@ class PrefixCache(Cache):
     def snapshot_start(self, node: Node) -> int:
         """Return where a KV snapshot of `node` has to begin: at its edge's start."""
         return node.start
+
+    def _grow(self, node: Node, edge: bytes) -> Node:
+        """Take up new keys below the frontier and return the new one: a child, which carries exactly its own captures.
+
+        Under `growth=in_place` (older releases) a leaf that is no explicit restore point drops its snapshots and grows under what is captured next.
+        """
+        if self._grows_in_place and node.parent is not None and not node.children:
+            if not node.user:
+                self.paging.close_all(node)
+            if not any(node.snapshots):
+                self.trie.extend(node, edge)
+                return node
+        child = self.trie.append(node, edge)
+        child.snapshots = self.paging.no_snapshots()
+        self.path.extend(child)
+        return child
 
     def _follow(self, path: Sequence[Node], offset: int) -> None:
         whole = [node for node in path if node.end <= offset]

@@ -7,17 +7,71 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from kvlab.cache.captures import Captures
 from kvlab.cache.reuse import Hit
-from kvlab.cache.segments import Segments
-from kvlab.layers import Layer
+from kvlab.layers import Layer, SnapshotRegistry
 from kvlab.trie import to_keys
 from kvlab.workloads.request import MediaItem
 
-if TYPE_CHECKING:
-    from kvlab.cache.cache import Cache
+
+class Plan:
+    """What of a prompt is kept while it is evaluated, and where a prefill stops for it. This one keeps nothing: all is kept at the request's end."""
+
+    __slots__ = ()
+
+    def schedule(self, offsets: Iterable[int], *, user: bool) -> None:
+        """Schedule captures at token offsets; `user` when they are explicit restore points."""
+
+    def ends_chunk(self, edge: int) -> int:
+        """Return where a prefill chunk that would end at `edge` ends."""
+        return edge
+
+    def ends_forward(self, edge: int) -> int:
+        """Return where a forward that would end at `edge` ends."""
+        return edge
+
+    def take(self, keys: bytes) -> None:
+        """Keep what is scheduled up to the live offset; `keys` are the prompt's."""
+
+    def attach(self, keys: bytes) -> None:
+        """Put what was kept onto nodes."""
+
+    def discard(self) -> None:
+        """Close what was kept and is on no node."""
+
+    def held(self) -> int:
+        """Return how many snapshots wait for a node."""
+        return 0
+
+
+class Keeper(Protocol):
+    """What a session needs of its cache; see `kvlab.cache.cache.Cache`."""
+
+    targets: list[Layer]
+    registry: SnapshotRegistry
+    look_ahead: int
+
+    @property
+    def offset(self) -> int:
+        """Tokens that all live buffers hold."""
+        ...
+
+    def realign(self, end: int) -> None:
+        """Bring all layers to one offset of at most `end`."""
+        ...
+
+    def evict(self, moment: str) -> None:
+        """Evict until the budget holds."""
+        ...
+
+    def finish(self, session: Session, outputs: Sequence[int]) -> None:
+        """Keep what a session evaluated."""
+        ...
+
+    def cut_short(self, session: Session, outputs: Sequence[int]) -> None:
+        """Leave of a cancelled session what the policy keeps."""
+        ...
 
 
 class Session:
@@ -31,13 +85,13 @@ class Session:
         reusable: The prompt's tokens that prefill evaluates when none is restored (`kvlab.cache.reuse.Hit`).
         reason: Why `cached` is what it is (`kvlab.events.REASONS`).
         items: Media items that may not be cut.
-        captures: Its captures; of whole entries, its segments.
+        captures: What is kept of the prompt while it is evaluated: captures; of whole entries, segments.
         closed: It has ended.
     """
 
     __slots__ = ("_cache", "cached", "captures", "closed", "items", "keys", "matched", "reason", "reusable", "tokens")
 
-    def __init__(self, cache: Cache, tokens: Sequence[int], keys: bytes, hit: Hit, items: Sequence[MediaItem], captures: Captures | Segments) -> None:
+    def __init__(self, cache: Keeper, tokens: Sequence[int], keys: bytes, hit: Hit, items: Sequence[MediaItem], captures: Plan) -> None:
         self._cache = cache
         self.tokens = tokens
         self.keys = keys

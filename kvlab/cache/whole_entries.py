@@ -15,15 +15,14 @@ between them; between requests the live buffers are empty: what they held is the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from kvlab.allocator import Ledger
 from kvlab.cache.cache import Cache
 from kvlab.cache.media import before
-from kvlab.cache.segments import Segments
-from kvlab.cache.session import Session
-from kvlab.events import Event, Evicted, PagedIn, PagedOut
+from kvlab.cache.session import Plan, Session
+from kvlab.events import Event, Evicted, PagedIn, PagedOut, Scheduled
 from kvlab.layers import Store
 from kvlab.policy import Policy
 from kvlab.trie import Match, Node, to_keys
@@ -193,3 +192,38 @@ class WholeEntries(Cache):
             if node.only is not None and node.only.sibling is None:
                 self.trie.merge(node.only)
             return
+
+
+class Segments(Plan):
+    """The segments of one session that are still to be evaluated (`store_segments`).
+
+    An entry is made where a segment ends, at the latest before the prompt's last token, which begins the decode. Nothing waits for a node, and entries
+    stay when the request is cancelled.
+
+    Attributes:
+        pending: By the offset at which it ends, the kind of each.
+    """
+
+    __slots__ = ("_cache", "pending")
+
+    def __init__(self, cache: WholeEntries, segments: Iterable[Segment], last: int) -> None:
+        self._cache = cache
+        self.pending: dict[int, str] = {}
+        for kind, end in segments:
+            # of two that end at `last`, the second has only the prompt's last token left
+            offset = min(end, last) - cache.look_ahead
+            if offset > cache.offset and offset not in self.pending:
+                self.pending[offset] = kind
+                cache.emit(Scheduled(end=offset))
+
+    def ends_forward(self, edge: int) -> int:
+        """Return where a forward that would end at `edge` ends: before it, at the end of a segment."""
+        at = self._cache.offset
+        return min([edge, *(end for end in self.pending if end > at)])
+
+    def take(self, keys: bytes) -> None:
+        """Make an entry of what is evaluated, if a segment ends here."""
+        offset = self._cache.offset
+        if kind := self.pending.pop(offset, None):
+            self._cache.keep(keys[: offset * self._cache.trie.width], kind)
+            self._cache.evict("page_out")
