@@ -66,6 +66,10 @@ def load_net(name: str, *, accept_licence: bool = False, dtype: str | None = Non
         loaded = load_folder(Path(name).expanduser(), kind)
     else:
         loaded = load_id(name, kind)
+    if used.endswith(("openblas32", "openblas")):
+        from kvlab.models import one_row
+
+        one_row.split(loaded.net)
     origin = {"dtype": kind, "device": precision.device(), "blas": used} | loaded.origin
     return Loaded(net=loaded.net, tokenizer=loaded.tokenizer, context=loaded.context, origin=origin)
 
