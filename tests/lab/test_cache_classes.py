@@ -39,7 +39,7 @@ def llama(make: Callable[[Any], list[Any]]) -> Watched:
 def test_cached_equals_cold(make: Callable[[Any], list[Any]], copies: str) -> None:
     model = llama(make)
     aligned = 0
-    for seed in range(10):
+    for seed in range(4):
         rng = random.Random(seed)
         budget = rng.choice([0, 60, 200, 10**4]) * model.shape.bytes_per_token
         # quantising rounds what other chunk edges changed in the last bit up or down: one token a chunk has edges everywhere
@@ -48,7 +48,7 @@ def test_cached_equals_cold(make: Callable[[Any], list[Any]], copies: str) -> No
             walk.run(request)
         aligned += walk.aligned
         assert walk.numeric == 0
-    assert aligned > 20
+    assert aligned > 8
 
 
 def test_what_a_quantised_token_costs() -> None:

@@ -27,7 +27,7 @@ QUICK = {
     "random-conv": ["B", "B:after"],
     "tiny-sliding": ["A1", "B1", "D2", "D2:before", "D3", "D3:before"],
 }
-SOME = {"smollm2": ["D1", "B2"]}
+SOME = {"smollm2": ["B2"]}
 
 _labs: dict[str, Lab] = {}
 
