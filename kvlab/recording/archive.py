@@ -10,7 +10,6 @@ import contextlib
 import io
 import shutil
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,7 +110,11 @@ class ZipFiles:
     """
 
     def __init__(self, data: bytes) -> None:
-        self._zip = zipfile.ZipFile(io.BytesIO(data))
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except Exception as error:  # noqa: BLE001  the same
+            msg = f"it is no whole archive: {error}"
+            raise zipfile.BadZipFile(msg) from None
         inside = [name for name in self._zip.namelist() if name.rpartition("/")[2] == MANIFEST and name.count("/") <= 1]
         self.packed = len(data)
         if sum(item.file_size for item in self._zip.infolist()) > max(AT_WILL, MOST_UNPACKED * self.packed):
@@ -127,7 +130,7 @@ class ZipFiles:
         """Return a file's bytes; None when it is not there or cannot be read."""
         try:
             return self._zip.read(self._prefix + name) if self._zip.getinfo(self._prefix + name).file_size <= _most(name) else None
-        except (KeyError, OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        except Exception:  # noqa: BLE001  a damaged archive raises whatever its bytes lead to
             return None
 
 
@@ -280,7 +283,7 @@ def _is_packed(path: Path) -> bool:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             about = archive.read(MANIFEST) if MANIFEST in names and archive.getinfo(MANIFEST).file_size <= MOST_MANIFEST else b""
-    except (ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+    except Exception:  # noqa: BLE001  whatever it is, it is not ours
         return False
     return b'"kvlab"' in about and b'"schema"' in about and all(name == MANIFEST or part_number(name) is not None for name in names)
 

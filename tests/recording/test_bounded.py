@@ -216,3 +216,14 @@ def test_parts_that_changed_places_or_are_there_twice_are_damage(tmp_path: Path)
     parts[1].rename(out / "events" / parts[1].name.replace(numbers[1], numbers[0]))
     (out / "events" / parts[0].name.replace(numbers[0], "999999")).rename(out / "events" / parts[0].name.replace(numbers[0], numbers[1]))
     assert load(out, strict=False).damaged
+
+
+def test_an_archive_whose_part_is_said_to_go_on_beyond_its_end(run: Path) -> None:
+    out = load(run).pack(run.with_name("run.kvrec.zip"))
+    data = bytearray(out.read_bytes())
+    # both sizes in the directory's entry of the first file, which is stored as it is
+    entry, size = data.find(b"PK\x01\x02"), 2 * len(data)
+    data[entry + 20 : entry + 28] = 2 * size.to_bytes(4, "little")
+    out.write_bytes(data)
+    with pytest.raises(UnreadableInput, match="is damaged"):
+        load(out)
