@@ -49,7 +49,9 @@ def budget_or_leak(facts: Facts) -> Finding:
     if heap is not None:
         return Q.found("heap_growth", heap.words(), heap.numbers(), heap.confidence, Evidence("observed", heap.rows()))
     simulated, counted = of_series(facts), of_counted(facts, counted_by_rules)
-    if simulated is not None and not simulated.is_open and (counted is None or counted.verdict != "unexplained" or simulated.verdict not in BOUNDED):
+    # what the cache itself counts above its budget is not bounded, whatever the model's bytes do
+    bounded_yet_over = counted is not None and counted.verdict not in BOUNDED and simulated is not None and simulated.verdict in BOUNDED
+    if simulated is not None and not simulated.is_open and not bounded_yet_over:
         # what the cache itself counts was read: a simulation's figures are not shown for it
         return simulated if counted is None else replace(simulated, numbers=simulated.numbers | {name: counted.numbers[name] for name in COUNTED})
     # where a simulation leaves it open, figures alone cannot do better

@@ -142,10 +142,11 @@ def _series_numbers(series: Series, found: Explained) -> dict[str, Number]:
     }
 
 
-def counted_by_rules(facts: Facts) -> int | None:
-    """Return the bytes that the cache counts after the same requests by the rules; None where shape, rules or requests are not known."""
+def counted_by_rules(facts: Facts) -> tuple[int, int] | None:
+    """Return the bytes that the cache counts after the same requests by the rules, and the most after any; None where something of that is not known."""
     shape, counts = facts.shape.value, counts_of(facts)
     if shape is None or not facts.policy.is_known or not counts:
         return None
-    counted = simulated_growth(counts, shape, facts.policy.value)[2].numbers.get("counted_bytes")
-    return counted if isinstance(counted, int) else None
+    numbers = simulated_growth(counts, shape, facts.policy.value)[2].numbers
+    last, most = numbers.get("counted_bytes"), numbers.get("largest_counted_bytes")
+    return (last, most) if isinstance(last, int) and isinstance(most, int) else None

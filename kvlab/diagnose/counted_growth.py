@@ -4,8 +4,8 @@
 Theil-Sen slope wholly above `LEAST_SLOPE`; 0 for the twin, which is exact). Unexplained = observed - those of the twin of the same requests; without
 one, what snapshots pin or no owner names.
 
-Of counted bytes: above the budget at the end is `over_budget_by_design` when it grows or the rules hold as much, else `unexplained`; a full budget
-(growth.py) is `budget`, growth towards it `budget_filling`, else `no_growth`.
+Of counted bytes: above the budget at the end is `over_budget_by_design` when it grows or the rules hold as much, else `unexplained`, and so is what was
+above it before and came back without rules that explain it; a full budget (growth.py) is `budget`, growth towards it `budget_filling`, else `no_growth`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ GRAVEST = ("unexplained", "over_budget_by_design", "budget", "budget_filling", "
 
 NEAR_COUNT = 0.1
 """The share by which a simulation of requests of which only the counts are known may be below what was counted."""
+
+ByRules = Callable[[Facts], tuple[int, int] | None]
+"""What a simulation of the requests counts after them, and at most; None where it cannot be made."""
 
 MOST_SHOWN = 1_000_000
 """Requests until the budget is full; more are not shown as a number."""
@@ -113,25 +116,28 @@ def _of_count(data: Owners, fill: Filling, *, allowed: bool) -> str:
     return "budget_filling" if fill.grows else "no_growth"
 
 
-def of_counted(facts: Facts, counted_by_rules: Callable[[Facts], int | None]) -> Finding | None:
-    """Return the verdict on counted bytes alone, of a table's arms the gravest; None when fewer than `LEAST_REQUESTS` requests have them.
-
-    `counted_by_rules` returns what a simulation of the requests counts at the end; None where it cannot be made.
-    """
+def of_counted(facts: Facts, counted_by_rules: ByRules) -> Finding | None:
+    """Return the verdict on counted bytes alone, of a table's arms the gravest; None when fewer than `LEAST_REQUESTS` requests have them."""
     found = [_of_arm(facts, data, counted_by_rules) for data in facts.counted if len(data) >= LEAST_REQUESTS]
     return min(found, key=lambda finding: GRAVEST.index(finding.verdict), default=None)
 
 
-def _of_arm(facts: Facts, data: Owners, counted_by_rules: Callable[[Facts], int | None]) -> Finding:
+def _of_arm(facts: Facts, data: Owners, counted_by_rules: ByRules) -> Finding:
     fill = filling(data)
-    verdict = _of_count(data, fill, allowed=_rules_allow(facts, data, counted_by_rules))
+    came_back = data.counted[-1] <= data.budget[-1] and not _peak_allowed(facts, data, counted_by_rules)
+    verdict = "unexplained" if came_back else _of_count(data, fill, allowed=_rules_allow(facts, data, counted_by_rules))
     numbers = owner_numbers(data, fill) | {"arm": data.arm, "unexplained_slope_bytes_per_request": None}
     rows = tuple({"request": int(data.request[at]), "counted": round(float(data.counted[at]))} for at in sorted({0, len(data) // 2, len(data) - 1}))
     sure: Confidence = "medium" if len(data) >= 10 and facts.policy.is_known else "low"
+    simulated = counted_by_rules(facts) if verdict == "unexplained" else None
+    named = [Q.say(f"name_{what}") for what, known in (("release", facts.policy), ("shape", facts.shape)) if not known.is_known]
+    goes = "grows" if numbers["growth_above_budget_bytes_per_request"] else "falls" if _falls(data) else "stays there"
     what = Q.say(
         f"counted_{verdict}",
         numbers,
-        above=Q.say("counted_above", numbers, goes="and this grows" if numbers["growth_above_budget_bytes_per_request"] else "and stays there"),
+        above=Q.say("counted_passed", numbers, request=int(data.request[data.counted.argmax()])) if came_back else Q.say("counted_above", numbers, goes=goes),
+        simulated_counted_bytes=None if simulated is None else simulated[1],
+        name=f"Name {' and '.join(named)}" if named and simulated is None else None,
         until_full=until_full(fill.until_full, int(data.request[-1])),
     ).rstrip()
     what = f"{data.arm.capitalize()}: {what}" if data.arm else capital(what)
@@ -139,13 +145,30 @@ def _of_arm(facts: Facts, data: Owners, counted_by_rules: Callable[[Facts], int 
     return Q.found(verdict, words, numbers, sure, Evidence("requests", rows))
 
 
-def _rules_allow(facts: Facts, data: Owners, counted_by_rules: Callable[[Facts], int | None]) -> bool:
+def _falls(data: Owners) -> bool:
+    since = int(data.counted.argmax())
+    return len(data) - since >= LEAST_REQUESTS and theil_sen(data.request[since:], data.counted[since:]).high < 0
+
+
+def _peak_allowed(facts: Facts, data: Owners, counted_by_rules: ByRules) -> bool:
+    """Return whether the rules let a cache count as much as it ever did, clearly above the budget; true when it did not."""
+    most = float(data.counted.max())
+    if most <= (1 + NEAR_COUNT) * data.budget.max():
+        return True
+    simulated = counted_by_rules(facts)
+    if simulated is not None:
+        return simulated[1] > (1 - NEAR_COUNT) * most
+    # the active path of a conversation, which the next one leaves
+    return facts.policy.is_known and facts.policy.value.protect == "active_path" and bool(facts.requests.get_column("matched").fill_null(1).max())
+
+
+def _rules_allow(facts: Facts, data: Owners, counted_by_rules: ByRules) -> bool:
     """Return whether the rules let a cache count as much above the budget after these requests, without growing."""
     if data.counted[-1] <= data.budget[-1]:
         return False
     simulated = counted_by_rules(facts)
     if simulated is not None:
-        return simulated > (1 - NEAR_COUNT) * data.counted[-1]
+        return simulated[0] > max(data.budget[-1], (1 - NEAR_COUNT) * data.counted[-1])
     rose = np.flatnonzero(np.diff(data.counted) > 0)
     stays = data.request[rose[-1] + 2 if len(rose) else 1 :].astype(int)
     repeated = facts.requests.filter(pl.col("request").is_in(stays) & (pl.col("tokens") - pl.col("matched") <= 1))

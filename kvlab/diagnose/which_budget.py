@@ -11,6 +11,7 @@ from __future__ import annotations
 import polars as pl
 
 from kvlab.diagnose.finding import Confidence, Finding, Number
+from kvlab.diagnose.growth import filling
 from kvlab.diagnose.question import Question, capital
 from kvlab.diagnose.will_it_fit import SWAPPED, Room, room
 from kvlab.recording.extremes import largest
@@ -23,8 +24,8 @@ GROWN_OVER = GB
 """Growth of swap during a recording from which on its machine counts as too small for what it holds."""
 
 
-def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one of the answers
-    """Answer whether the budget suits the machine and the requests, and propose one that fits."""
+def which_budget(facts: Facts, growth: Finding | None = None) -> Finding:  # noqa: PLR0911  each return is one of the answers
+    """Answer whether the budget suits the machine and the requests, and propose one that fits; `growth` is the answer of `budget_or_leak`, if there is one."""
     if facts.budget.how == "unknown":
         return Q.open("a_cache", facts, Q.say("no_cache", system=facts.machine.words()).strip())
     counted = facts.requests.get_column("counted").drop_nulls()
@@ -64,12 +65,16 @@ def which_budget(facts: Facts) -> Finding:  # noqa: PLR0911  each return is one 
         )
     if not len(counted) and found.machine.total is None and found.available is None:
         return Q.open("free_memory", facts, Q.say("not_in_bytes", system=facts.machine.words()).strip())
-    if len(counted) and int(counted[-1]) > found.budget:
-        return Q.open("longer", facts, Q.say("does_not_hold", numbers, counted_bytes=int(counted[-1]))).with_figures(numbers)
+    if len(counted) and (int(counted[-1]) > found.budget or (growth is not None and growth.verdict == "unexplained")):
+        return Q.open("longer", facts, Q.say("does_not_hold", numbers, counted_bytes=int(largest(counted)))).with_figures(numbers)
     most = _most_counted(facts)
     # whether it was seen full or need not have been: inside our own cache nothing else but a full budget evicts
     full = facts.inside or most is None or most >= facts.budget.value
-    state = "nothing_evicted" if not evictions else "evicts" if most is None else "is_full" if full else "not_full"
+    if most is not None and not evictions and not facts.inside:
+        # evictions are seldom recorded outside: it is full where what is counted stays just below it, too
+        full = full or any(filling(one).reached is not None for one in facts.counted)
+    unseen = not facts.inside and most is not None and full
+    state = ("is_full_unseen" if unseen else "nothing_evicted") if not evictions else "evicts" if most is None else "is_full" if full else "not_full"
     if evictions and not facts.evicted_in():
         full, state = True, "entries_evict"
     machine = _joined(Q.say("takes", numbers), _proposal(found, numbers)) if found.machine.total is not None and found.full is not None else ""

@@ -17,6 +17,7 @@ EXCLUDE = (
     ("will_it_fit", {"does_not_fit"}, "which_budget", {"budget_filling"}),
     ("will_it_fit", {"fits"}, "which_budget", {"budget_larger_than_machine"}),
     ("which_budget", {"budget_filling"}, "why_slow", {"swap"}),
+    ("budget_or_leak", {"unexplained"}, "which_budget", {"budget_filling"}),
 )
 """Questions, and the verdicts on them that exclude each other."""
 
@@ -26,7 +27,7 @@ SAME = ("budget_bytes", "counted_bytes", "weights_bytes", "machine_bytes", "avai
 
 def contradictions(findings: Findings) -> list[str]:
     """Return each pair of statements that cannot both be true."""
-    return [*_verdicts(findings), *_figures(findings), *_above_the_budget(findings)]
+    return [*_verdicts(findings), *_figures(findings), *_above_the_budget(findings), *_full_and_not(findings)]
 
 
 def _verdicts(findings: Findings) -> Iterator[str]:
@@ -54,6 +55,12 @@ def _above_the_budget(findings: Findings) -> Iterator[str]:
     above = isinstance(counted, int) and isinstance(budget, int) and counted > budget
     if growth.verdict in BOUNDED and (above or any("does not hold" in finding.summary for finding in findings)):
         yield f"{_said(growth)} | {counted} of {budget} bytes are counted"
+
+
+def _full_and_not(findings: Findings) -> Iterator[str]:
+    growth, suits = findings.about("budget_or_leak"), findings.about("which_budget")
+    if growth.verdict == "budget" and "evicts nothing yet" in suits.summary:
+        yield f"{_said(growth)} | {_said(suits)}"
 
 
 def _said(finding: Finding) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 import kvlab
+from kvlab.diagnose import Findings
 from kvlab.errors import KvlabError
 from kvlab.importers import import_file
 from kvlab.lab.twin import Twin
@@ -79,6 +80,67 @@ def test_repeats_of_an_exempt_path_explain_it(tmp_path: Path, version: str) -> N
 
 def test_a_plateau_at_the_budget_still_is(tmp_path: Path) -> None:
     assert kvlab.diagnose(plateau(tmp_path, "0.33.0", 8.0, left=900)).about("budget_or_leak").verdict == "budget"
+
+
+VERSIONS = ["0.30.7", "0.32.5", "0.33.0", "0.34.2", ""]
+MODEL, WEIGHTS = "gemma4:31b-mlx", 17.0
+
+
+def misses(tmp_path: Path, version: str, counted: Iterable[float]) -> Findings:
+    """Return what is said of a log of a model whose shape is shipped: after each request, which shares nothing, so many GiB are counted."""
+    at = "time=2026-09-20T{:02}:{:02}:{:02}.000Z level="
+    lines = [f'{at.format(14, 0, 0)}INFO source=routes.go:1 msg="Listening on 127.0.0.1:11434 (version {version})"'] if version else []
+    for number, gib in enumerate(counted):
+        second = 10 + 20 * number
+        now = at.format(14 + second // 3600, second // 60 % 60, second % 60)
+        size, trie = f"{gib + WEIGHTS:.2f} GiB", f"trie: nodes={number + 4}, snapshots={number + 3}"
+        if not number:
+            lines.append(f'{now}INFO source=client.go:1 msg="starting mlx runner subprocess" model={MODEL} port=60000')
+        lines += [
+            f'{now}INFO source=prefix_cache.go:1 msg="cache miss" total=9000 matched=0 cached=0 left=9000',
+            f'{now}TRACE source=array.go:1 msg="tensors total: 0, size: {size}, active: {size}"',
+            f'{now}TRACE source=prefix_cache.go:1 msg="prefix cache active_tokens: 9023, active_size: 1.47 GiB, paged_out: {gib:.2f} GiB, {trie}"',
+        ]
+    log = tmp_path / "server.log"
+    log.write_text("\n".join(lines) + "\n")
+    return kvlab.diagnose(log)
+
+
+def ramp(top: float, rise: int = 20) -> list[float]:
+    return [1 + (top - 1) * min(place + 1, rise) / rise for place in range(rise)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("top", [8.05, 8.2, 8.3, 9.67, 80.0])
+def test_a_plateau_just_above_the_budget_is_not_the_budget_although_the_simulation_fits(tmp_path: Path, version: str, top: float) -> None:
+    findings = misses(tmp_path, version, [*ramp(top), *[top] * 60])
+    assert findings.about("budget_or_leak").verdict == "unexplained"
+    assert contradictions(findings) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("top", [7.9, 8.0])
+def test_a_plateau_at_the_budget_is_full_in_every_finding(tmp_path: Path, version: str, top: float) -> None:
+    findings = misses(tmp_path, version, [*ramp(top), *[top] * 60])
+    assert findings.about("budget_or_leak").verdict == "budget"
+    assert "evicts nothing yet" not in findings.text()
+    assert contradictions(findings) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_was_far_above_the_budget_and_came_back_is_named(tmp_path: Path, version: str) -> None:
+    findings = misses(tmp_path, version, [*ramp(24.0), *[8.0] * 60])
+    growth = findings.about("budget_or_leak")
+    assert growth.verdict == "unexplained"
+    assert "24.00 GiB after request 20" in growth.summary
+    assert contradictions(findings) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_falls_does_not_stay(tmp_path: Path, version: str) -> None:
+    growth = misses(tmp_path, version, [*ramp(24.0), *(24.0 - 0.2 * place for place in range(60))]).about("budget_or_leak")
+    assert "this falls" in growth.summary
+    assert ("--policy" in growth.summary) == (not version)
 
 
 @pytest.mark.parametrize("source", ["lab", "twin"])
