@@ -28,6 +28,7 @@ COMMANDS = (
     "diagnose",
     "import",
     "probe",
+    "serve",
     "report",
     "compare",
     "export",

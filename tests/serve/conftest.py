@@ -1,0 +1,65 @@
+"""A server of this project's own, in a thread, and the clients that people use, unchanged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ollama
+import openai
+import pytest
+import uvicorn
+
+from kvlab.policy import Policy
+from kvlab.serve.app import serve
+from kvlab.serve.settings import Settings
+
+MODEL = "tiny-hybrid"
+
+GREEDY = {"temperature": 0, "num_predict": 8}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that runs: where it is, and where its recordings go."""
+
+    url: str
+    out: Path
+    server: uvicorn.Server
+    ollama: ollama.Client
+    openai: openai.OpenAI
+
+
+@contextmanager
+def serving(out: Path, **given: Any) -> Generator[Server]:
+    """Serve the shipped models while the block lasts, on a free port."""
+    usual: dict[str, Any] = {"models": {name: name for name in (MODEL, "tiny-sliding")}, "policy": Policy(), "out": out}
+    settings = Settings(**(usual | given))
+    ready, found = threading.Event(), list[tuple[str, uvicorn.Server]]()
+
+    def began(url: str, server: uvicorn.Server) -> None:
+        found.append((url, server))
+        ready.set()
+
+    thread = threading.Thread(target=serve, args=(settings, "127.0.0.1", 0), kwargs={"ready": began})
+    thread.start()
+    assert ready.wait(60)
+    url, server = found[0]
+    try:
+        with ollama.Client(host=url) as first, openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as second:
+            yield Server(url, out, server, first, second)
+    finally:
+        server.should_exit = True
+        thread.join(120)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
+    """A server that all tests of a process share; those that close models begin with an unload."""
+    with serving(tmp_path_factory.mktemp("served")) as found:
+        yield found
