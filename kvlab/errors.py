@@ -19,6 +19,14 @@ class KvlabError(Exception):
         why: The rule that was not met.
         hint: What to do next.
         exit_code: What the command line returns.
+
+    Example:
+        >>> import kvlab
+        >>> try:
+        ...     kvlab.load("nowhere.kvrec")
+        ... except kvlab.KvlabError as error:
+        ...     print(error.hint)
+        check the name; a recording is a folder NAME.kvrec or the same zipped
     """
 
     exit_code = 2

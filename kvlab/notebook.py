@@ -9,7 +9,13 @@ from typing import Any
 
 
 def load_ipython_extension(ip: Any) -> None:
-    """Turn it on; IPython calls this for `%load_ext kvlab`. `ip` is its shell; None turns on theme and widgets only."""
+    """Turn it on; IPython calls this for `%load_ext kvlab`. `ip` is its shell; None turns on theme and widgets only.
+
+    Example:
+        >>> import kvlab
+        >>> kvlab.load_ipython_extension(None)
+        >>> kvlab.notebook.unload_ipython_extension(None)
+    """
     from kvlab.views import live
 
     live.turn_on()

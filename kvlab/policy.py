@@ -47,6 +47,14 @@ class Policy:
         fit: What a server counts as free before it loads a model. Serving alone follows it.
         close: What a server waits for when it unloads one. Serving alone follows it.
         release: The release that `ollama` was called with. It is no choice: equal choices are equal policies.
+
+    Example:
+        >>> import kvlab
+        >>> older = kvlab.Policy.ollama("0.33.0")
+        >>> older.diff(kvlab.Policy())["protect"]
+        ('active_path', 'frontier_and_branches')
+        >>> kvlab.Policy().replace(budget_bytes="2GiB").budget_bytes
+        2147483648
     """
 
     budget_bytes: int = 8 * GIB

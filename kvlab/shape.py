@@ -41,6 +41,11 @@ class LayerGroup:
         conv_bytes_per_token: Bytes one row of the recurrent layers' convolution input takes: what a view pins per token of a forward.
         chunked: The window is a chunk: positions fall into chunks of `window`, and a token sees those of its own (llama4).
         round_states: Recurrent states that a round of speculative decoding leaves in one allocation: the tokens it evaluates less one; 0 without.
+
+    Example:
+        >>> import kvlab
+        >>> print(kvlab.LayerGroup("kv", (0, 1), bytes_per_token=8192))
+        2 layers of kind kv: 8.00 KiB a token
     """
 
     kind: str
@@ -91,6 +96,12 @@ class Shape:
         weights_bytes: Bytes of the weights once loaded.
         context: Tokens the model can hold; 0 when unknown.
         look_ahead: Look-ahead of a draft head in tokens: 0 or 1.
+
+    Example:
+        >>> import kvlab
+        >>> shape = kvlab.Shape("mine", (kvlab.LayerGroup("kv", (0, 1), bytes_per_token=8192),))
+        >>> kvlab.twin(shape).run("repeat:2", progress=False).requests["cached"].to_list()
+        [0, 25]
     """
 
     name: str

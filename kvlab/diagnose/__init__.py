@@ -62,6 +62,12 @@ def diagnose(recording: Recording | str | Path, *, checked: bool | None = None, 
         BadValue: it is no recording, no shape of that name is shipped, the policy is no version that is known, or the machine's size is no number of bytes.
         UnreadableInput: the shape's file cannot be read.
         NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
+
+    Example:
+        >>> import kvlab
+        >>> findings = kvlab.diagnose(kvlab.twin("smollm2").run("unrelated:15", progress=False))
+        >>> findings.about("budget_or_leak").verdict
+        'budget_filling'
     """
     known = facts(recording, **given)
     growth = budget_or_leak(known)

@@ -41,6 +41,11 @@ def facts(recording: Recording | str | Path, **given: Unpack[Given]) -> Facts:
         BadValue: it is no recording, no shape of that name is shipped, the policy is no version that is known, or the machine's size is no number of bytes.
         UnreadableInput: the shape's file cannot be read.
         NotAvailable: the shape's model keeps a cache that kvlab has no rules for.
+
+    Example:
+        >>> import kvlab
+        >>> kvlab.facts(kvlab.twin("smollm2").run("unrelated:2", progress=False)).budget.value
+        8589934592
     """
     recording = recording_of(recording)
     policy, machine = given.get("policy"), given.get("machine")

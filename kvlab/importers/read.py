@@ -128,15 +128,28 @@ def read_ollama_log(path: str | Path) -> Recording:
 
     Raises:
         UnreadableInput: the file cannot be read, or no line of it is of such a log.
+
+    Example:
+        >>> import kvlab
+        >>> recording = kvlab.read_ollama_log(kvlab.shipped.data("samples") / "ollama_grew.log")
+        >>> recording.manifest.model, recording.requests.height
+        ('gemma4:31b-mlx', 26)
     """
     return import_file(path, "ollama-log").recording
 
 
 def read_table(path: str | Path) -> Recording:
-    """Return the recording that a table of figures tells (markdown, CSV or columns): its requests, and every figure in `observed`.
+    r"""Return the recording that a table of figures tells (markdown, CSV or columns): its requests, and every figure in `observed`.
 
     Raises:
         UnreadableInput: the file cannot be read, or holds no table.
+
+    Example:
+        >>> import kvlab
+        >>> from pathlib import Path
+        >>> _ = Path("sizes.csv").write_text("request,size\n1,18 GB\n2,19 GB\n")
+        >>> kvlab.read_table("sizes.csv").observed["value"].to_list()
+        [18000000000, 19000000000]
     """
     return import_file(path, "table").recording
 

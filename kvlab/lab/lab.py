@@ -65,6 +65,12 @@ def open_lab(name: str, *, accept_licence: bool = False, dtype: str | None = Non
 
     Raises:
         KvlabError: the model is unknown or not available, or has layers this version cannot run.
+
+    Example:
+        >>> import kvlab
+        >>> lab = kvlab.open("tiny-hybrid")
+        >>> [event.kind for event in lab.step(kvlab.Request(prompt="Why?", max_new=2))][-1]
+        'request_closed'
     """
     require_type("name", name, (str, Path), "a model's name, a folder, or an mlx-lm id")
     model = open_model(str(name), accept_licence=accept_licence, dtype=dtype, kv_bits=kv_bits)

@@ -41,6 +41,12 @@ def open_twin(shape: Shape | str | Path | Mapping[str, Any] | Sequence[str], pol
         BadValue: no shape of that name is shipped, a kind is unknown, or a field of the file cannot be used.
         UnreadableInput: the file cannot be read, or holds neither a shape nor a config.
         NotAvailable: the model keeps a cache that kvlab has no rules for.
+
+    Example:
+        >>> import kvlab
+        >>> twin = kvlab.twin("qwen3.8-27b")
+        >>> twin.run("unrelated:2", progress=False).requests["counted"].to_list()
+        [307888128, 773132288]
     """
     if isinstance(shape, Shape):
         return Twin(_keeping(shape), policy)

@@ -50,6 +50,14 @@ class Probe:
         server: The calls that are made.
         model: The model of a workload's requests; "" for the one that is loaded, or the only one there is.
         recording: The last recording, also of a run that was interrupted; None before the first.
+
+    Example:
+        >>> import kvlab
+        >>> from kvlab.probe.stand_in import stand_in
+        >>> with stand_in() as url:
+        ...     recording = kvlab.Probe(url).run("unrelated:2", progress=False)
+        >>> recording.requests["label"].to_list()
+        ['question 1', 'question 2']
     """
 
     def __init__(  # noqa: PLR0913  each bound by name

@@ -26,6 +26,12 @@ def load(path: str | Path, *, strict: bool = True) -> Recording:
     Raises:
         BadValue: it is no path.
         UnreadableInput: there is no recording, its schema version is not read, or (when strict) a part is damaged.
+
+    Example:
+        >>> import kvlab
+        >>> made = kvlab.twin("smollm2").run("unrelated:2", out="run.kvrec", progress=False)
+        >>> kvlab.load("run.kvrec").requests.equals(made.requests)
+        True
     """
     place = require_path(path)
     files = _files(place)

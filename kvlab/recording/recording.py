@@ -47,6 +47,14 @@ class Recording(Rich):
         tables: Its events, a table a kind: what every fold reads.
         path: The folder or archive it came from; None when it was never stored.
         damaged: Names of parts that are missing or cannot be read; their events are not in the tables.
+
+    Example:
+        >>> import kvlab
+        >>> recording = kvlab.twin("smollm2").run("repeat:3", progress=False)
+        >>> recording.requests.select("request", "tokens", "cached", "left").rows()
+        [(1, 26, 0, 26), (2, 26, 25, 1), (3, 26, 25, 1)]
+        >>> recording.at(recording.last).frontier == recording.rows(kvlab.events.FrontierMoved)["node"][-1]
+        True
     """
 
     def __init__(

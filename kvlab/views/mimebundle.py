@@ -106,6 +106,13 @@ def show(obj: Any, findings: Findings | None = None) -> None:
     Args:
         obj: What to show.
         findings: Shown after a recording, its first verdict also in the card.
+
+    Example:
+        >>> import kvlab
+        >>> recording = kvlab.twin("smollm2").run("unrelated:2", progress=False)
+        >>> kvlab.show(recording.at(0))
+        trie after event 0, in request 0: 1 node, 0 B counted; * = active path
+        ...
     """
     if in_notebook():
         shown: Any = import_module("IPython.display")

@@ -70,6 +70,13 @@ def case(path: str | Path, scale: float = 1.0) -> Workload:
     Raises:
         UnreadableInput: the file is not there or is not JSON.
         BadValue: a key is unknown or a value cannot be used; the error names the file, the key and the value.
+
+    Example:
+        >>> import json, kvlab
+        >>> from pathlib import Path
+        >>> _ = Path("mine.json").write_text(json.dumps({"layers": ["kv"], "workload": [{"tokens": [1, 2, 3], "repeat": 2}]}))
+        >>> len(kvlab.workloads.case("mine.json"))
+        2
     """
     path = Path(path)
     fields = Fields(str(path), _read(path), _CASE_KEYS)

@@ -33,7 +33,13 @@ class _Turn:
 
 
 class Conversations:
-    """The open conversations of one lab or twin, by name."""
+    """The open conversations of one lab or twin, by name.
+
+    Example:
+        >>> import kvlab
+        >>> kvlab.workloads.Conversations().resolve(kvlab.Request(tokens=(1, 2), chat="a")).tokens
+        (1, 2)
+    """
 
     __slots__ = ("_fresh", "_last", "_sent", "_systems")
 

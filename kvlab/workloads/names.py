@@ -22,6 +22,11 @@ def named(text: str, scale: float = 1.0) -> Workload:
 
     Raises:
         BadValue: no workload has that name, its part after the colon is not one of its own, or it has no counts that scale.
+
+    Example:
+        >>> import kvlab
+        >>> kvlab.workloads.named("unrelated:15").name
+        'unrelated:15'
     """
     name, colon, rest = text.partition(":")
     if name in EXPERIMENTS:
@@ -54,6 +59,11 @@ def resolve(text: str, scale: float = 1.0) -> Workload:
     Raises:
         BadValue: the name is unknown or the file has a value that cannot be used.
         UnreadableInput: the file cannot be read.
+
+    Example:
+        >>> import kvlab
+        >>> len(kvlab.workloads.resolve("chat:3"))
+        3
     """
     if is_trace(text):
         return trace(text)

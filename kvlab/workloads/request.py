@@ -12,7 +12,13 @@ from kvlab.visible_text import storable
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the next token is chosen. Temperature 0 is greedy; the rest is as in mlx-lm's samplers."""
+    """How the next token is chosen. Temperature 0 is greedy; the rest is as in mlx-lm's samplers.
+
+    Example:
+        >>> import kvlab
+        >>> kvlab.Request(prompt="Why?", sampling=kvlab.workloads.Sampling(temperature=0.7, seed=1)).sampling.seed
+        1
+    """
 
     temperature: float = 0.0
     top_p: float = 1.0
@@ -47,6 +53,13 @@ class Follow:
         drop_tail: The last n tokens of the previous prompt are rendered differently, so the reply is not reused.
         keep_reply: Of a reply not reused, the first n tokens that still are.
         rerendered: The reply comes back as n other tokens; None when it comes back as it was.
+
+    Example:
+        >>> import kvlab
+        >>> first = kvlab.Request(tokens=(1, 2, 3), max_new=2, chat="a")
+        >>> second = kvlab.Request(tokens=(4,), max_new=2, chat="a", follow=kvlab.workloads.Follow())
+        >>> kvlab.twin("smollm2").run([first, second], progress=False).requests["tokens"].to_list()
+        [3, 6]
     """
 
     drop_tail: int = 0
@@ -107,6 +120,11 @@ class Request:
         score: All of its tokens are evaluated and nothing is generated, whatever `max_new` is: the model's last hidden state is what is wanted.
             It can be restored in full; requests that score have a cache of their own upstream (`score.go`, main).
         score_shared: Tokens that it shares with those scored together with it: a capture is taken there; 0 for none.
+
+    Example:
+        >>> import kvlab
+        >>> kvlab.Request(prompt="Why is the sky blue?", label="sky", max_new=8).size_words
+        'sky: 20 letters, at most 8 new tokens'
     """
 
     label: str = ""

@@ -32,12 +32,24 @@ _FOLD = 2**31
 
 
 def unrelated(count: int = 15, max_new: int = NEW_TOKENS) -> Workload:
-    """Return `count` short questions that have nothing to do with each other; only the chat template's beginning is shared."""
+    """Return `count` short questions that have nothing to do with each other; only the chat template's beginning is shared.
+
+    Example:
+        >>> import kvlab
+        >>> len(kvlab.workloads.unrelated(3))
+        3
+    """
     return _workload("unrelated", count, "budget_or_leak", lambda place: _single(f"question {place + 1}", max_new, question(place)))
 
 
 def repeat(count: int = 5, max_new: int = NEW_TOKENS) -> Workload:
-    """Return the same question `count` times."""
+    """Return the same question `count` times.
+
+    Example:
+        >>> import kvlab
+        >>> len(kvlab.workloads.repeat(2))
+        2
+    """
     return _workload("repeat", count, "why_not_reused", lambda place: _single(f"time {place + 1}", max_new, QUESTIONS[0]))
 
 
@@ -46,6 +58,11 @@ def chat(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
 
     Raises:
         BadValue: it has no turn, or more than `MOST_TURNS`.
+
+    Example:
+        >>> import kvlab
+        >>> len(kvlab.workloads.chat(4))
+        4
     """
     require_type("count", count, int, "a whole number")
     if count > MOST_TURNS:
@@ -62,7 +79,13 @@ def chat(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
 
 
 def branches(count: int = 8, max_new: int = NEW_TOKENS) -> Workload:
-    """Return `count` different questions after the same long beginning."""
+    """Return `count` different questions after the same long beginning.
+
+    Example:
+        >>> import kvlab
+        >>> len(kvlab.workloads.branches(2))
+        2
+    """
 
     def branch(place: int) -> Request:
         return _single(f"branch {place + 1}", max_new, question(place, BRANCHES), system=SHARED_BEGINNING)

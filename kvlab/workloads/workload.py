@@ -27,6 +27,12 @@ class Workload:
         expected: What a case expects, as its file says it.
         shape_name: The twin's default shape for it, a shipped one; "" for any.
         model: A real run's default model for it; "" for any.
+
+    Example:
+        >>> import kvlab
+        >>> work = kvlab.workloads.Workload("two", (kvlab.Request(prompt="Why?"), kvlab.Request(prompt="How?")))
+        >>> len(work)
+        2
     """
 
     name: str

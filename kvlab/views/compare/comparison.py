@@ -135,6 +135,13 @@ def compare(a: Recording, b: Recording) -> Comparison:
 
     Raises:
         BadValue: one of them is no recording.
+
+    Example:
+        >>> import kvlab
+        >>> twin = kvlab.twin("smollm2")
+        >>> first, second = (twin.run("unrelated:3", policy=policy, progress=False) for policy in (None, kvlab.Policy(budget_bytes=0)))
+        >>> kvlab.compare(first, second).requests["counted_b"].to_list()
+        [0, 0, 0]
     """
     require_types((name, one, Recording, "a recording, as lab.run and kvlab.load return one") for name, one in (("a", a), ("b", b)))
     return Comparison(a, b, Prefixes(a, b))

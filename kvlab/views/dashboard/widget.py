@@ -197,6 +197,12 @@ def stepper(source: Recording | Iterable[Event], on: Source | None = None, *, te
 
     Raises:
         BadValue: `source` is neither.
+
+    Example:
+        >>> import kvlab
+        >>> view = kvlab.stepper(kvlab.twin("smollm2").run("unrelated:2", progress=False))
+        >>> view.at
+        0
     """
     if isinstance(source, Recording):
         return dashboard(source, opens_at="start", texts=texts)
