@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from kvlab import cache_folder
 from kvlab.errors import NotAvailable, UnreadableInput
-from kvlab.models import cache_folder, package_client
+from kvlab.models import package_client
 from kvlab.models.packaged import PackagedFile, Part
 
 BLOCK = 1 << 20

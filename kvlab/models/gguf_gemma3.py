@@ -12,8 +12,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from kvlab import cache_folder
 from kvlab.errors import NotAvailable
-from kvlab.models import cache_folder, spm_tokenizer
+from kvlab.models import spm_tokenizer
 from kvlab.models.fetch import fetch
 from kvlab.models.packaged import PackagedFile
 

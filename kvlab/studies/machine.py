@@ -54,7 +54,7 @@ class Machine:
 
 def look() -> Machine:
     """Look at this machine."""
-    from kvlab.models import cache_folder
+    from kvlab import cache_folder
 
     folder = cache_folder.folder()
     return Machine(

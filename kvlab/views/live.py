@@ -6,11 +6,18 @@ A stored notebook has the PNG with the widget, so it reads without a kernel.
 
 from __future__ import annotations
 
+import gzip
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, cast
 
 import altair as alt
 
+from kvlab import cache_folder
+from kvlab.errors import UnreadableInput
 from kvlab.views import theme
 
 
@@ -25,6 +32,9 @@ class Live:
 
 LIVE = Live()
 
+SCRIPT = f"altair-{version('altair')}-vl-convert-{version('vl-convert-python')}-vega-lite-{alt.SCHEMA_VERSION}.js.gz"
+"""The bundled script of Altair's widget in the cache folder; other versions have another one."""
+
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 # Altair's own types are partial here, or narrower than what it takes
@@ -37,6 +47,9 @@ def turn_on() -> None:
         LIVE.theme, LIVE.renderer = alt.theme.active, alt.renderers.active
     alt.theme.enable(theme.NAME)
     alt.renderers.enable("jupyter", offline=True)
+    if cache_folder.place(SCRIPT, "charts").exists():
+        # for charts of Altair's own too
+        _offline()
     LIVE.on = True
 
 
@@ -54,9 +67,32 @@ def widget(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
 
 def _chart(chart: alt.TopLevelMixin) -> Any:
-    # bundles Vega once a process, which takes a second: not before a chart is shown
-    alt.JupyterChart.enable_offline()
+    # bundles Vega when no process has before, which takes seconds: not before a chart is shown
+    _offline()
     return _ALTAIR.JupyterChart(chart, embed_options={"actions": False})
+
+
+def _offline() -> None:
+    """Let Altair's widget work without a network: with the script in the cache folder, else with one that is bundled now and kept there."""
+    kind = _ALTAIR.JupyterChart
+    # Altair takes a script in no other way than through these two attributes
+    if kind._is_offline:  # noqa: SLF001
+        return
+
+    def make(scratch: Path) -> Path:
+        kind.enable_offline()
+        # gzip's checksum finds a file that was cut short
+        (scratch / SCRIPT).write_bytes(gzip.compress(kind._esm.encode()))  # noqa: SLF001
+        return scratch / SCRIPT
+
+    try:
+        kept = cache_folder.once(SCRIPT, make, "charts").read_bytes()
+        kind._esm, kind._is_offline = gzip.decompress(kept).decode(), True  # noqa: SLF001
+    except (UnreadableInput, OSError, EOFError, zlib.error):
+        # nothing can be kept there, or what was kept is damaged
+        with suppress(OSError):
+            cache_folder.place(SCRIPT, "charts").unlink()
+        kind.enable_offline()
 
 
 def bundle(made: Any) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Any
 
 import altair as alt
 import vl_convert
@@ -24,12 +23,6 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 def png(chart: alt.TopLevelMixin, scale: float = SCALE) -> bytes:
     """Return the chart as a PNG with a transparent ground, `scale` pixels for each of the chart's."""
     return smaller(vl_convert.vegalite_to_png(theme.spec(chart), vl_version=VEGALITE, scale=scale))
-
-
-def bundle() -> str:
-    """Return the drawing library (Vega, Vega-Lite, vega-embed) as one script; it sets `window.vegaEmbed`."""
-    make: Any = vl_convert.javascript_bundle
-    return make(vl_version=VEGALITE)
 
 
 def smaller(image: bytes) -> bytes:

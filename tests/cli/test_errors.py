@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import kvlab
+from kvlab import cache_folder
 from kvlab.cli.main import COMMANDS
-from kvlab.models import cache_folder, package_client
+from kvlab.models import package_client
 from kvlab.models.known import KNOWN
 from kvlab.shape import LayerGroup, Shape
 from kvlab.workloads import unrelated

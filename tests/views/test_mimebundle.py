@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import base64
+import errno
+import gzip
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pytest
+import vl_convert
 
-from kvlab import notebook
+from kvlab import cache_folder, notebook
 from kvlab.diagnose.finding import number_words
 from kvlab.display import Rich
 from kvlab.views import card, live, mimebundle, static
@@ -112,6 +116,54 @@ def test_loading_and_unloading_the_extension_leaves_nothing_changed() -> None:
     notebook.unload_ipython_extension(None)
     assert (alt.theme.active, alt.renderers.active) == before
     assert not live.LIVE.on
+
+
+@pytest.fixture
+def bundled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was bundled while no process has kept Altair's script yet."""
+    made: list[str] = []
+    monkeypatch.setattr(alt.JupyterChart, "_is_offline", False)
+    monkeypatch.setattr(alt.JupyterChart, "_esm", "")
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda *_, **__: made.append("script") or "export default {}; // \u00e9\r\n")
+    return made
+
+
+@pytest.mark.usefixtures("extension")
+def test_a_script_is_bundled_once_for_all_processes(pair: Recording, bundled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
+    for _ in range(2):
+        assert WIDGET in pair.at(9)._repr_mimebundle_()
+        assert (alt.JupyterChart._esm, bundled) == ("export default {}; // \u00e9\r\n", ["script"])
+        # as another process finds it
+        monkeypatch.setattr(alt.JupyterChart, "_is_offline", False)
+        monkeypatch.setattr(alt.JupyterChart, "_esm", "")
+    # Altair's own charts have it from the beginning
+    notebook.load_ipython_extension(None)
+    assert alt.JupyterChart._is_offline
+    assert bundled == ["script"]
+
+
+@pytest.mark.usefixtures("extension")
+@pytest.mark.parametrize("what", ["unwritable", "full", "damaged", "cut short"])
+def test_without_a_cache_folder_a_chart_is_shown_all_the_same(
+    pair: Recording, bundled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "file" if what == "unwritable" else tmp_path))
+    (tmp_path / "file").write_text("a file where the folder should be")
+    if what == "full":
+
+        def full(*_: Any, **__: Any) -> int:
+            raise OSError(errno.ENOSPC, "no space left on device")
+
+        monkeypatch.setattr(Path, "write_bytes", full)
+    elif what != "unwritable":
+        kept = cache_folder.place(live.SCRIPT, "charts")
+        kept.parent.mkdir()
+        kept.write_bytes(b"export" if what == "damaged" else gzip.compress(b"export default {}")[:-4])
+    assert WIDGET in pair.at(9)._repr_mimebundle_()
+    assert alt.JupyterChart._esm
+    assert bundled
+    assert not cache_folder.place(live.SCRIPT, "charts").exists()
 
 
 def answer(*lines: str) -> str:

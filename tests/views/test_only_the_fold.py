@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import polars as pl
 import pytest
 
 import kvlab
@@ -29,14 +28,13 @@ from kvlab.views.mimebundle import as_text, mimebundle
 
 
 class Guarded(Recording):
-    """A recording whose raw events no view may touch."""
+    """A recording whose raw events no view may touch: neither whole, nor by kind, nor in their tables."""
 
-    @property
-    def events(self) -> pl.DataFrame:  # pyright: ignore[reportIncompatibleVariableOverride]  (an attribute that is watched)
-        """The events, for whoever is no view."""
-        reader = str(sys._getframe(1).f_globals.get("__name__"))
-        assert not reader.startswith("kvlab.views"), f"{reader} reads raw events"
-        return self.tables.wide()
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("events", "rows", "tables"):
+            reader = str(sys._getframe(1).f_globals.get("__name__"))
+            assert not reader.startswith("kvlab.views"), f"{reader} reads raw events"
+        return super().__getattribute__(name)
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +87,10 @@ def test_rich_objects_read_nothing_but_the_fold(recording: Guarded) -> None:
     assert compare(recording, recording).tries(2)
 
 
-def test_the_guard_stops_a_view(recording: Guarded) -> None:
+@pytest.mark.parametrize("reads", ["events.height", "rows().height", "tables.count"])
+def test_the_guard_stops_a_view(recording: Guarded, reads: str) -> None:
     stranger: dict[str, Any] = {"__name__": "kvlab.views.stranger"}
-    exec("def view(recording): return recording.events.height", stranger)  # noqa: S102  a view that does what none may
+    exec(f"def view(recording): return recording.{reads}", stranger)  # noqa: S102  a view that does what none may
     with pytest.raises(AssertionError, match="stranger reads raw events"):
         stranger["view"](recording)
 

@@ -32,23 +32,24 @@ def folder() -> Path:
     return Path(os.environ.get(VARIABLE) or user_cache_dir("kvlab")).expanduser()
 
 
-def place(name: str) -> Path:
-    """Return the path of the file or folder `name` in the cache once it is complete."""
-    return folder() / "models" / name
+def place(name: str, kind: str = "models") -> Path:
+    """Return the path of the file or folder `name` in the cache once it is complete; files of one `kind` are in one folder."""
+    return folder() / kind / name
 
 
-def once(name: str, make: Callable[[Path], Path]) -> Path:
-    """Return `place(name)`; if nothing is there, `make` it first.
+def once(name: str, make: Callable[[Path], Path], kind: str = "models") -> Path:
+    """Return `place(name, kind)`; if nothing is there, `make` it first.
 
     Args:
         name: A file's or folder's name, unique in the cache.
         make: Gets an empty scratch folder and returns the finished file or folder in it.
+        kind: The folder of the cache it is kept in.
 
     Raises:
         UnreadableInput: the cache folder cannot be written.
         Exception: whatever else `make` raises, as it is.
     """
-    target = place(name)
+    target = place(name, kind)
     scratches = folder() / "scratch"
     with _writing():
         if target.exists():
