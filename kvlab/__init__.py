@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kvlab import workloads
-    from kvlab.diagnose import diagnose, facts
     from kvlab.errors import KvlabError
+    from kvlab.findings import diagnose, facts
     from kvlab.importers import read_ollama_log, read_table
     from kvlab.lab import open_twin as twin
     from kvlab.lab.lab import open_lab
@@ -41,8 +41,8 @@ _PLACES = {
     "Request": ("kvlab.workloads", "Request"),
     "Shape": ("kvlab.shape", "Shape"),
     "compare": ("kvlab.views.compare.comparison", "compare"),
-    "diagnose": ("kvlab.diagnose", "diagnose"),
-    "facts": ("kvlab.diagnose", "facts"),
+    "diagnose": ("kvlab.findings", "diagnose"),
+    "facts": ("kvlab.findings", "facts"),
     "load": ("kvlab.recording", "load"),
     "load_ipython_extension": ("kvlab.notebook", "load_ipython_extension"),
     "open": ("kvlab.lab.lab", "open_lab"),

@@ -196,6 +196,10 @@ class Captures(Plan):
         for snapshot in snapshots:
             self._cache.layers[snapshot.group].close(snapshot)
 
+    def due(self) -> tuple[int, ...]:
+        """Return the offsets, ascending, that some layer has not reached."""
+        return tuple(sorted(self.pending))
+
     def held(self) -> int:
         """Return how many captured snapshots wait for a node."""
         return sum(len(snapshots) for _, _, snapshots in self._taken) + sum(len(_some(begun)) for begun in self._begun.values())

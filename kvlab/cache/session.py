@@ -44,6 +44,10 @@ class Plan:
         """Return how many snapshots wait for a node."""
         return 0
 
+    def due(self) -> tuple[int, ...]:
+        """Return the offsets, ascending, at which something is still to be kept."""
+        return ()
+
 
 class Keeper(Protocol):
     """What a session needs of its cache; see `kvlab.cache.cache.Cache`."""

@@ -221,6 +221,10 @@ class Segments(Plan):
         at = self._cache.offset
         return min([edge, *(end for end in self.pending if end > at)])
 
+    def due(self) -> tuple[int, ...]:
+        """Return where the segments end that have no entry yet, ascending."""
+        return tuple(sorted(self.pending))
+
     def take(self, keys: bytes) -> None:
         """Make an entry of what is evaluated, if a segment ends here."""
         offset = self._cache.offset

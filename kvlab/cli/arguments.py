@@ -76,7 +76,7 @@ def open_recording(args: argparse.Namespace) -> Recording:
     Raises:
         UnreadableInput: it cannot be read.
     """
-    from kvlab.diagnose.facts import is_importable
+    from kvlab.findings.facts import is_importable
     from kvlab.importers.inputs import STANDARD
     from kvlab.recording import load
 

@@ -24,7 +24,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Answer and print."""
-    from kvlab.diagnose import diagnose
+    from kvlab.findings import diagnose
 
     arguments.show(args, diagnose(arguments.open_recording(args), shape=args.shape, policy=args.policy, machine=args.machine))
     return 0

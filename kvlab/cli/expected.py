@@ -16,7 +16,7 @@ from kvlab.cli import arguments
 from kvlab.cli.choices import chosen_policy, open_twin
 from kvlab.cli.expected_figures import CONTROL_JUDGES, PAGED_GIB, PUBLISHED_GIB, Row, Seen, judge_of
 from kvlab.cli.result_json import result
-from kvlab.diagnose import diagnose
+from kvlab.findings import diagnose
 from kvlab.recording import Recording
 from kvlab.shape import TOKEN_KINDS
 from kvlab.workloads import Workload

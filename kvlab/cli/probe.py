@@ -118,7 +118,7 @@ def _recorded(args: argparse.Namespace, probe: Probe) -> Recording:
 
 
 def _print(args: argparse.Namespace, recording: Recording) -> None:
-    from kvlab.diagnose import Findings, diagnose
+    from kvlab.findings import Findings, diagnose
     from kvlab.views.outside import outside_text
 
     findings = diagnose(recording) if recording.requests.height else Findings((), recording.warnings)

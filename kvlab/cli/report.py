@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from kvlab.cli import arguments
 
 if TYPE_CHECKING:
-    from kvlab.diagnose import Findings
-    from kvlab.diagnose.checklist import Checklist
+    from kvlab.findings import Findings
+    from kvlab.findings.checklist import Checklist
     from kvlab.recording import Recording
 
 ABOUT = "write a recording, a log or a table as one HTML file that works offline, or as Markdown for an issue tracker"
@@ -34,7 +34,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write it and say where."""
-    from kvlab.diagnose import diagnose
+    from kvlab.findings import diagnose
 
     recording = arguments.open_recording(args)
     findings = diagnose(recording, shape=args.shape, policy=args.policy, machine=args.machine)
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _checklist(args: argparse.Namespace, recording: Recording, findings: Findings) -> Checklist | None:
     """Return the checklist of a server; a run of our own has none unless --note or --also fill it."""
-    from kvlab.diagnose.checklist import checklist
+    from kvlab.findings.checklist import checklist
     from kvlab.recording.facts import OWN
 
     if recording.manifest.source in OWN and not args.note and not args.also:

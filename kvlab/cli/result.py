@@ -7,7 +7,7 @@ import argparse
 from kvlab.cli import arguments
 from kvlab.cli.expected import Judged, judge_case
 from kvlab.cli.result_json import result, violations
-from kvlab.diagnose import Findings, diagnose
+from kvlab.findings import Findings, diagnose
 from kvlab.recording import Recording
 from kvlab.recording.caveats import notes
 from kvlab.studies.request_rows import table

@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.diagnose import Findings
 from kvlab.events import Violation, WrongPositions
+from kvlab.findings import Findings
 from kvlab.recording import Recording
 from kvlab.recording.reported import reported_bytes
 

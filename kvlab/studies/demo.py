@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kvlab.diagnose import Finding, diagnose
 from kvlab.errors import UnreadableInput
 from kvlab.events import Event, RequestClosed
+from kvlab.findings import Finding, diagnose
 from kvlab.output_file import require_replaceable
 from kvlab.recording import Recording
 from kvlab.studies.request_rows import RowsAsTheyCome

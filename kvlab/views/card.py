@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.diagnose import Findings
+from kvlab.findings import Findings
 from kvlab.recording import Recording
 from kvlab.recording.caveats import notes
 from kvlab.recording.policy_words import policy_words

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from html import escape
 
-from kvlab.diagnose import Finding, Findings
-from kvlab.diagnose.finding import number_words
+from kvlab.findings import Finding, Findings
+from kvlab.findings.finding import number_words
 from kvlab.views.text_table import many
 
 CARD = (

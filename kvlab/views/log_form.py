@@ -9,9 +9,9 @@ from typing import Any
 
 import ipywidgets
 
-from kvlab.diagnose import Findings, diagnose
-from kvlab.diagnose.checklist import checklist
 from kvlab.errors import KvlabError, UnreadableInput
+from kvlab.findings import Findings, diagnose
+from kvlab.findings.checklist import checklist
 from kvlab.importers import import_file
 from kvlab.importers.account import Account
 from kvlab.lab.shapes import shipped_names

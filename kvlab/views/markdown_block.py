@@ -14,8 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.diagnose import Finding, Findings
-from kvlab.diagnose.checklist import DECISIONS, Checklist
+from kvlab.findings import Finding, Findings
+from kvlab.findings.checklist import DECISIONS, Checklist
 from kvlab.recording import Recording
 from kvlab.recording.caveats import notes
 from kvlab.recording.facts import model_of, version_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import altair as alt
 
-from kvlab.diagnose import Findings, diagnose
+from kvlab.findings import Findings, diagnose
 from kvlab.lab import Twin
 from kvlab.recording import Moment, Recording
 from kvlab.views import live, static

@@ -111,13 +111,12 @@ def _cache(cache: Cache, path: str) -> Part:
 
 
 def _session(session: Session, path: str) -> Part:
-    pending = sorted(session.captures.pending)
     below = (
         Part(f"{path}.matched", f"{session.matched} tokens agree with the trie"),
         Part(f"{path}.cached", f"{session.cached} tokens were restored"),
         Part(f"{path}.left", f"{session.left} tokens to evaluate"),
         Part(f"{path}.reason", session.reason),
-        Part(f"{path}.captures.pending", f"captures to come at {', '.join(map(str, pending)) or 'no offset'}"),
+        Part(f"{path}.captures.due()", f"captures to come at {', '.join(map(str, session.captures.due())) or 'no offset'}"),
     )
     return Part(path, f"Session over {len(session.tokens)} tokens{', closed' if session.closed else ''}", below)
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import altair as alt
 
-from kvlab.diagnose import Findings
-from kvlab.diagnose.checklist import Checklist
 from kvlab.errors import require_path
+from kvlab.findings import Findings
+from kvlab.findings.checklist import Checklist
 from kvlab.output_file import FileKind, headed, replacing, require_replaceable
 from kvlab.recording import Recording
 from kvlab.recording.place import require_outside

@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from kvlab.diagnose import Finding, Findings
-from kvlab.diagnose.checklist import DECISIONS, Checklist
+from kvlab.findings import Finding, Findings
+from kvlab.findings.checklist import DECISIONS, Checklist
 from kvlab.policy import Policy, choice_words
 from kvlab.recording import Recording
 from kvlab.recording.fold_requests import SECONDS

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kvlab.diagnose import Finding
 from kvlab.errors import BadValue
+from kvlab.findings import Finding
 from kvlab.units import GIB, KIB, MIB
 from tests.bench.verdicts import as_text, block_cache, block_server, measure
 from tests.bench.verdicts.block_cache import BLOCK, ArenaHeap, BlockCache

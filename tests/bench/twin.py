@@ -147,7 +147,7 @@ def run_once(name: str) -> dict[str, Any]:
     import psutil
 
     import kvlab
-    from kvlab.diagnose import diagnose
+    from kvlab.findings import diagnose
 
     twin, work = kvlab.twin(SHAPE), kvlab.workloads.resolve(name)
     clock, started = time.perf_counter(), time.process_time()

@@ -85,7 +85,7 @@ class Harness:
         model.begin(number, GREEDY, list(generated))
         self.checker.begin(number, list(stream))
         session = self.cache.begin(tokens)
-        pending = tuple(session.captures.pending)
+        pending = session.captures.due()
         self.check(session, "begin")
         self.assert_holds(stream, session.cached)
         session.schedule(captures)

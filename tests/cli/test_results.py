@@ -10,8 +10,8 @@ import pytest
 
 import kvlab
 from kvlab.cli.result_json import result, violations
-from kvlab.diagnose import diagnose
 from kvlab.events import BytesRead, Event, Matched, RequestClosed, WrongPositions
+from kvlab.findings import diagnose
 from kvlab.lab.lab import Lab
 from kvlab.models.mlx_model import MLXModel
 from kvlab.models.tiny import random_llama

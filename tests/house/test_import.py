@@ -33,7 +33,7 @@ import importlib, pkgutil, types
 import kvlab
 for found in pkgutil.iter_modules(kvlab.__path__, "kvlab."):
     importlib.import_module(found.name)
-print([name for name in kvlab.__all__ if name != "workloads" and isinstance(getattr(kvlab, name), types.ModuleType) and not callable(getattr(kvlab, name))])
+print([name for name in kvlab.__all__ if name != "workloads" and isinstance(getattr(kvlab, name), types.ModuleType)])
 """
 
 

@@ -14,9 +14,9 @@ import pytest
 
 import kvlab
 from kvlab.cli.main import main
-from kvlab.diagnose import facts
-from kvlab.diagnose.what_will_unload_give_back import what_will_unload_give_back
 from kvlab.errors import BadValue
+from kvlab.findings import facts
+from kvlab.findings.what_will_unload_give_back import what_will_unload_give_back
 from kvlab.probe import Probe
 from kvlab.probe.processes import Process, SystemProcesses
 from kvlab.probe.restarting import restart_by

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import kvlab
-from kvlab.diagnose import Finding
 from kvlab.errors import BadValue
+from kvlab.findings import Finding
 from kvlab.probe import Probe, request_rows, sign_rows
 from kvlab.probe.stand_in import stand_in
 from tests.probe.recorded_server import JumpingClock

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 import kvlab
-from kvlab.diagnose import facts
-from kvlab.diagnose.what_will_unload_give_back import what_will_unload_give_back
+from kvlab.findings import facts
+from kvlab.findings.what_will_unload_give_back import what_will_unload_give_back
 from kvlab.probe import Probe
 from kvlab.workloads import Request, Workload
 from tests.probe.recorded_server import GIB, World, answer

@@ -9,8 +9,8 @@ import pytest
 
 import kvlab
 from kvlab.cli import main
-from kvlab.diagnose import diagnose
 from kvlab.errors import UnreadableInput
+from kvlab.findings import diagnose
 from kvlab.lab import twin
 from kvlab.recording import Manifest, Recording
 from kvlab.recording.caveats import LEFT_OUT

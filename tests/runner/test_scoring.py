@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kvlab.cache.check import Checker
-from kvlab.diagnose import diagnose
 from kvlab.errors import BadValue
 from kvlab.events import Captured, Event, Matched, RequestClosed, TokenOut, Violation
+from kvlab.findings import diagnose
 from kvlab.lab import Twin
 from kvlab.lab.span_model import SpanModel
 from kvlab.policy import Policy

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from playwright.sync_api import Page
 
-from kvlab.diagnose import Finding, Findings
 from kvlab.events import (
     BytesRead,
     Event,
@@ -28,6 +27,7 @@ from kvlab.events import (
     SnapshotTaken,
     Warned,
 )
+from kvlab.findings import Finding, Findings
 from kvlab.policy import Policy
 from kvlab.recording import SCHEMA, Manifest, Recording
 from kvlab.shape import LayerGroup, Shape

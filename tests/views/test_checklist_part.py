@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from kvlab.diagnose.checklist import ITEMS, checklist
+from kvlab.findings.checklist import ITEMS, checklist
 from kvlab.units import GIB
 from kvlab.views.report import report_html
 from kvlab.views.report_parts import checklist_part
-from tests.diagnose.outside.seen import sizes
+from tests.findings.outside.seen import sizes
 
 
 def test_every_item_is_a_row_and_notes_are_escaped() -> None:

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import kvlab
-from kvlab.diagnose.checklist import checklist
 from kvlab.errors import BadValue, KvlabError
 from kvlab.events import LifeSign, Listed, Loaded, ProcessSeen, RequestBegan, RequestClosed, Warned
+from kvlab.findings.checklist import checklist
 from kvlab.recording import Manifest, Recording
 from kvlab.views.markdown_block import markdown_block
 from kvlab.views.mimebundle import text_form

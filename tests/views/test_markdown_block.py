@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import kvlab
-from kvlab.diagnose.checklist import ITEMS, checklist
 from kvlab.events import Event, Listed, Observed, RequestBegan, RequestClosed, Warned
+from kvlab.findings.checklist import ITEMS, checklist
 from kvlab.importers import import_file
 from kvlab.recording import Recording
 from kvlab.recording.policy_words import policy_words
 from kvlab.units import GIB, MIB
 from kvlab.views.markdown_block import markdown_block, without_places
-from tests.diagnose.outside.seen import recording_of
+from tests.findings.outside.seen import recording_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PROMPT = "Draft a resignation letter to my boss"

@@ -14,13 +14,13 @@ import pytest
 import vl_convert
 
 from kvlab import cache_folder, notebook
-from kvlab.diagnose.finding import number_words
 from kvlab.display import Rich
+from kvlab.findings.finding import number_words
 from kvlab.views import card, live, mimebundle, static
 from tests.views.charts import PNG, png_size
 
 if TYPE_CHECKING:
-    from kvlab.diagnose import Findings
+    from kvlab.findings import Findings
     from kvlab.recording import Recording
 
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -18,7 +18,7 @@ import pytest
 
 import kvlab
 import kvlab.views
-from kvlab.diagnose import diagnose
+from kvlab.findings import diagnose
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.views.compare.comparison import compare

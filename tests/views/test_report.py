@@ -22,7 +22,7 @@ from tests.views.conftest import Script
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvlab.diagnose import Findings
+    from kvlab.findings import Findings
 
 MOST_BYTES = 3_000_000
 

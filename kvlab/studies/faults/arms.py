@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from kvlab.diagnose.finding import number_words
+from kvlab.findings.finding import number_words
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import Shape

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvlab.diagnose.is_the_answer_right import is_the_answer_right_cold
 from kvlab.events import Loaded
+from kvlab.findings.is_the_answer_right import is_the_answer_right_cold
 from kvlab.policy import Policy
 from kvlab.studies.faults.arms import CURED, FAULT, Arm, Figures, Shown
 from kvlab.studies.faults.catalogue import CATALOGUE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from statistics import median
 
-from kvlab.diagnose import facts
+from kvlab.findings import facts
 from kvlab.policy import Policy
 from kvlab.studies.reproduce import scenes
 from kvlab.studies.reproduce.published import Published

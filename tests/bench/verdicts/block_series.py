@@ -7,10 +7,10 @@ import random
 
 import numpy as np
 
-from kvlab.diagnose.budget_or_leak import budget_or_leak
-from kvlab.diagnose.facts import facts
-from kvlab.diagnose.finding import Finding
 from kvlab.events import Event, Matched, Observed, RequestBegan, RequestClosed, RunnerChanged
+from kvlab.findings.budget_or_leak import budget_or_leak
+from kvlab.findings.facts import facts
+from kvlab.findings.finding import Finding
 from kvlab.lab.shapes import read_shape
 from kvlab.policy import Policy
 from kvlab.recording import Recording

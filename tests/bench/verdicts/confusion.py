@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kvlab.diagnose import Finding
-from kvlab.diagnose.compared_growth import compare
+from kvlab.findings import Finding
+from kvlab.findings.compared_growth import compare
 from kvlab.studies.bench_runner import Say, quiet, require_rounds
 from kvlab.views import text_table
 from tests.bench.verdicts.block_series import blocks
