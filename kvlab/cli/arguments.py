@@ -103,7 +103,7 @@ def require_out_outside(args: argparse.Namespace) -> None:
     out: str | None = getattr(args, "out", None)
     if out is None:
         return
-    if not out.strip():
+    if not out.strip() or out == "-":
         raise BadValue(what=f"{out!r} is no name for --out", why="a file or folder has a name", hint="write for example --out run.kvrec")
     from kvlab.recording.place import require_outside
 

@@ -24,6 +24,7 @@ from kvlab.units import LARGEST
 from kvlab.workloads import Request, Workload, resolve
 from kvlab.workloads.blocks import TraceRequests
 from kvlab.workloads.text_tokens import request_tokens, word_tokens
+from kvlab.workloads.workload import OnAccess
 
 MOST_EVALUATED = 9_000
 """Prompt tokens that a fitted run may have to evaluate, a new token counted as `NEW_TOKEN` of them: under two minutes on two cores."""
@@ -166,7 +167,8 @@ def require_room_for_chats(source: Source, workload: Workload) -> None:
         BadValue: a turn's prompt is longer than the context, whatever its replies are.
     """
     context = source.shape.context
-    if not context:
+    # requests that are made on access are all turns of a conversation, or none is
+    if not context or (isinstance(workload.requests, OnAccess) and not workload.requests[0].chat):
         return
     held: dict[str, int] = {}
     turns: dict[str, int] = {}

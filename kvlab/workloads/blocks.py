@@ -7,13 +7,13 @@ fresh. The same row gives the same request on every access.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import overload
 
 from kvlab.errors import BadValue
 from kvlab.workloads.request import Request
 from kvlab.workloads.streams import FIRST_FRESH, FIRST_RERENDERED, FIRST_STREAM
+from kvlab.workloads.workload import OnAccess
 
 BLOCK_IDS = FIRST_FRESH - FIRST_STREAM
 """Token ids that the blocks of a trace may take together."""
@@ -53,7 +53,7 @@ class TraceRows:
         return len(self.tokens)
 
 
-class TraceRequests(Sequence[Request]):
+class TraceRequests(OnAccess):
     """The requests of a trace's rows.
 
     Raises:
@@ -61,6 +61,7 @@ class TraceRequests(Sequence[Request]):
     """
 
     def __init__(self, rows: TraceRows) -> None:
+        super().__init__(len(rows), self._of_row)
         self._rows = rows
         self._fresh = array("q", [0])
         for place, tokens in enumerate(rows.tokens):
@@ -74,24 +75,7 @@ class TraceRequests(Sequence[Request]):
                     hint="cut the trace into shorter files",
                 )
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, place: int) -> Request: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Request, ...]: ...
-    def __getitem__(self, place: int | slice) -> Request | tuple[Request, ...]:
-        if isinstance(place, slice):
-            return tuple(self._request(one) for one in range(*place.indices(len(self))))
-        if not -len(self) <= place < len(self):
-            raise IndexError(place)
-        return self._request(place % len(self))
-
-    def __iter__(self) -> Iterator[Request]:
-        return map(self._request, range(len(self)))
-
-    def _request(self, place: int) -> Request:
+    def _of_row(self, place: int) -> Request:
         rows = self._rows
         waited = rows.arrival[place] - rows.arrival[place - 1] if place else 0.0
         return Request(label=f"row {place + 1}", tokens=self._prompt(place), max_new=rows.output[place], ignore_stop=True, think_s=waited)

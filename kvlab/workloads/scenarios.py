@@ -15,7 +15,7 @@ from kvlab.workloads.bounds import require_count
 from kvlab.workloads.prompts import BRANCHES, CHAT_TURNS, QUESTIONS, SHARED_BEGINNING, question
 from kvlab.workloads.request import Follow, MediaItem, Request
 from kvlab.workloads.streams import Fresh, NamedStreams
-from kvlab.workloads.workload import Workload
+from kvlab.workloads.workload import OnAccess, Workload
 
 NEW_TOKENS = 24
 """`max_new` of a scenario's requests by default."""
@@ -142,4 +142,4 @@ def _workload(name: str, count: int, about: str, request: Callable[[int], Reques
     if count < 1:
         raise BadValue(what=f"{name}:{count} has {count} requests", why="a workload has at least one", hint=f"write for example {name}:{usual}")
     require_count(name, str(count), usual)
-    return Workload(name=f"{name}:{count}", requests=tuple(map(request, range(count))), question=about)
+    return Workload(name=f"{name}:{count}", requests=OnAccess(count, request), question=about)

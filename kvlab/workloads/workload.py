@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from kvlab.shape import Shape
 from kvlab.visible_text import visible
@@ -14,13 +14,38 @@ SHOWN = 8
 """Requests that `str` lists one by one."""
 
 
+class OnAccess(Sequence[Request]):
+    """`count` requests, each made by `request` from its place when it is read, so that a million of them take no bytes and no time before a run."""
+
+    def __init__(self, count: int, request: Callable[[int], Request]) -> None:
+        self._count = count
+        self._request = request
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OnAccess) and tuple(self) == tuple(other)
+
+    @overload
+    def __getitem__(self, place: int) -> Request: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Request, ...]: ...
+    def __getitem__(self, place: int | slice) -> Request | tuple[Request, ...]:
+        at = range(self._count)[place]
+        return tuple(map(self._request, at)) if isinstance(at, range) else self._request(at)
+
+    def __iter__(self) -> Iterator[Request]:
+        return map(self._request, range(self._count))
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """Requests in order.
 
     Attributes:
         name: `unrelated:15`, or a case's id.
-        requests: The requests, oldest first; those of a trace are made on access.
+        requests: The requests, oldest first; those of a trace and of a scenario are made on access.
         policy: Choices that differ from today's upstream main; may hold `version`. `Policy.from_dict` reads it.
         shape: The model a case describes; None when any model will do.
         question: The question a case answers; "" for none.

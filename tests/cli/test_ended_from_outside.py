@@ -189,8 +189,8 @@ def test_temporary_folders_of_killed_programs_are_swept_and_no_others(kvlab_says
 @pytest.mark.parametrize(
     "words", [("twin", "unrelated:2"), ("pack", "x.kvrec"), ("report", "x.kvrec"), ("import", "x.log"), ("probe",), ("demo",)], ids=" ".join
 )
-@pytest.mark.parametrize("empty", ["", " "])
-def test_an_empty_name_for_out_is_wrong_use(kvlab_says: Kvlab, words: tuple[str, ...], empty: str) -> None:
+@pytest.mark.parametrize("empty", ["", " ", "-"])
+def test_a_name_for_out_that_names_nothing_is_wrong_use(kvlab_says: Kvlab, words: tuple[str, ...], empty: str) -> None:
     said = kvlab_says(*words, "--out", empty)
     assert said.code == 2
     assert "no name for --out" in said.err

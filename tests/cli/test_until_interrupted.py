@@ -54,6 +54,19 @@ def test_a_run_of_many_requests_says_how_long_it_takes(kvlab_says: Kvlab, monkey
     assert kvlab_says("twin", "unrelated:20").err == ""
 
 
+def test_a_million_requests_are_not_made_before_the_first_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    check = kvlab.Request.__post_init__
+
+    def counted(self: kvlab.Request) -> None:
+        made.append(1)
+        check(self)
+
+    monkeypatch.setattr(kvlab.Request, "__post_init__", counted)
+    require_room_for_chats(kvlab.twin("smollm2"), kvlab.workloads.unrelated(1_000_000))
+    assert len(made) < 10
+
+
 def test_what_may_fit_is_not_refused() -> None:
     twin = kvlab.twin("smollm2")
     fits = next(turns for turns in range(1, 1000) if sum(len(twin.encode(one)) for one in chat(turns + 1).requests) > twin.shape.context)
