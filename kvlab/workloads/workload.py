@@ -14,7 +14,7 @@ SHOWN = 8
 """Requests that `str` lists one by one."""
 
 
-class OnAccess(Sequence[Request]):
+class OnAccess(Sequence[Request]):  # noqa: PLW1641  # compared, never hashed
     """`count` requests, each made by `request` from its place when it is read, so that a million of them take no bytes and no time before a run."""
 
     def __init__(self, count: int, request: Callable[[int], Request]) -> None:
