@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
 import json
 import socket
 import ssl
@@ -54,12 +55,33 @@ class Trouble(Exception):
         self.seconds = seconds
 
 
+class _UntilEnded(io.RawIOBase):
+    """What a socket receives until its call is ended: after a shutdown, Linux gives on what a server that never stops goes on sending."""
+
+    def __init__(self, raw: io.RawIOBase, ended: Callable[[], Trouble | None]) -> None:
+        self._raw = raw
+        self._reason = ended
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if reason := self._reason():
+            raise reason
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
 class Connection:
     """One call; `abort` ends it from another thread."""
 
     def __init__(self, address: Address, silence_s: float) -> None:
         kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
         self._connection = kind(address.host, address.port, timeout=silence_s)
+        self._connection.response_class = cast("Any", self._response_over)
         self._path = address.path
         self._silence_s = silence_s
         self._socket: socket.socket | None = None
@@ -146,6 +168,11 @@ class Connection:
         if self._response.status >= 300:
             raise _failed(self._response.status, self._response.read(MOST_OF_A_LINE))
         return self._response
+
+    def _response_over(self, sock: socket.socket, **how: Any) -> http.client.HTTPResponse:
+        response = http.client.HTTPResponse(sock, **how)
+        response.fp = io.BufferedReader(_UntilEnded(response.fp.detach(), lambda: self._ended))
+        return response
 
     def _patience(self, left: float) -> float:
         if left <= 0:

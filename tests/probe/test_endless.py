@@ -8,6 +8,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from itertools import count, repeat
+from socket import SHUT_RDWR
 
 import pytest
 
@@ -40,7 +41,7 @@ def endless(start: bytes, piece: bytes, pieces: int | None = None) -> Generator[
         yield Address("http", "127.0.0.1", listening.getsockname()[1], "", is_here=True)
         # wakes `accept`
         with suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)
+            listening.shutdown(SHUT_RDWR)
     thread.join()
 
 
@@ -58,6 +59,14 @@ def test_an_answer_is_bounded_in_time(start: bytes) -> None:
     with endless(start, piece) as address, pytest.raises(Trouble):
         list(Server(address).stream(Connection(address, 60.0), "/api/chat", {}, lambda: 0.2))
     with endless(start, piece) as address, pytest.raises(Trouble):
+        Server(address, quick_s=0.2).listed()
+
+
+@pytest.mark.parametrize("start", [HEAD, b""], ids=["pieces", "continue"])
+def test_what_a_server_sends_after_the_end_is_not_read(monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
+    # what Linux does after SHUT_RDWR as long as more arrives
+    monkeypatch.setattr(socket, "SHUT_RDWR", socket.SHUT_WR)
+    with endless(start, b"HTTP/1.1 100 Continue\r\n\r\n") as address, pytest.raises(Trouble):
         Server(address, quick_s=0.2).listed()
 
 
