@@ -8,9 +8,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from kvlab.errors import BadValue, require_type, shown
+from msgspec import Meta
+
+from kvlab.errors import BadValue, shown
+from kvlab.typed_json import Count, require_known, typed
 from kvlab.units import binary
 from kvlab.visible_text import visible
 
@@ -25,6 +28,11 @@ KV_KINDS = frozenset({"kv", "draft_kv"})
 
 TOKEN_KINDS = KV_KINDS | {"hidden"}
 """The layer kinds that keep something of every token: their snapshots cover a node's edge. The others keep one whole state, or nothing."""
+
+MOST = 2**50
+"""Bytes and tokens of a shape are below it."""
+
+Size = Annotated[int, Meta(ge=0, lt=MOST)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +57,14 @@ class LayerGroup:
     """
 
     kind: str
-    layers: tuple[int, ...]
-    bytes_per_token: int = 0
-    state_bytes: int = 0
-    window: int = 0
-    growth_step: int = 256
-    conv_bytes_per_token: int = 0
+    layers: Annotated[tuple[Count, ...], Meta(min_length=1)]
+    bytes_per_token: Size = 0
+    state_bytes: Size = 0
+    window: Size = 0
+    growth_step: Annotated[int, Meta(ge=1, lt=MOST)] = 256
+    conv_bytes_per_token: Size = 0
     chunked: bool = False
-    round_states: int = 0
+    round_states: Size = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -106,9 +114,9 @@ class Shape:
 
     name: str
     groups: tuple[LayerGroup, ...]
-    weights_bytes: int = 0
-    context: int = 0
-    look_ahead: int = 0
+    weights_bytes: Size = 0
+    context: Size = 0
+    look_ahead: Annotated[int, Meta(ge=0, le=1)] = 0
 
     @property
     def bytes_per_token(self) -> int:
@@ -149,14 +157,12 @@ class Shape:
         Raises:
             BadValue: a layer group has a key that none has or no layer, or a value is of another type.
         """
-        _require_fields(cls, data, "")
-        for place, group in enumerate(data["groups"]):
-            require_type(f"groups[{place}]", group, dict, "an object with named values")
-            _require_fields(LayerGroup, group, f"groups[{place}].")
-            _require_layers(f"groups[{place}].layers", group["layers"])
-        groups = tuple(LayerGroup(**(group | {"layers": tuple(group["layers"])})) for group in data["groups"])
-        rest = {key: value for key, value in data.items() if key != "groups"}
-        return cls(groups=groups, **rest)
+        made = typed(data, cls)
+        require_known(data, [one.name for one in dataclasses.fields(cls)], "a shape")
+        for place, group in enumerate(made.groups):
+            require_known(data["groups"][place], [one.name for one in dataclasses.fields(LayerGroup)], f"groups[{place}]")
+            _require_even(f"groups[{place}].layers", group.layers)
+        return made
 
 
 def unit_groups(kinds: Sequence[str], token_bytes: int, state_bytes: int) -> tuple[LayerGroup, ...]:
@@ -180,39 +186,9 @@ def unit_groups(kinds: Sequence[str], token_bytes: int, state_bytes: int) -> tup
     return tuple(groups)
 
 
-MOST = 2**50
-"""Bytes and tokens of a shape are below it."""
-
-_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
-    "str": (str, "a word"),
-    "int": (int, "a whole number from 0 to 2^50"),
-    "bool": (bool, "true or false"),
-    "tuple[int, ...]": ((list, tuple), "a list of layers' places in the model"),
-    "tuple[LayerGroup, ...]": ((list, tuple), "a list of layer groups"),
-}
-"""By a field's annotation: the types it is read from, in words too."""
-
-
-def _require_fields(cls: type[LayerGroup | Shape], data: dict[str, Any], before: str) -> None:
-    fields = {one.name: one for one in dataclasses.fields(cls)}
-    if unknown := [name for name in data if name not in fields]:
-        raise BadValue(
-            what=f"{before.removesuffix('.') or 'a shape'}: unknown key {unknown[0]!r}", why=f"the keys there are {', '.join(fields)}", hint="correct the key"
-        )
-    if missing := [name for name, one in fields.items() if one.default is dataclasses.MISSING and name not in data]:
-        raise BadValue(what=f"{before}{missing[0]} is missing", why=f"the keys there are {', '.join(fields)}", hint=f"give {missing[0]}")
-    for name, value in data.items():
-        kinds, words = _TYPES[str(fields[name].type)]
-        require_type(f"{before}{name}", value, kinds, words)
-        least, most = 1 if name == "growth_step" else 0, 1 if name == "look_ahead" else MOST - 1
-        if kinds is int and not least <= value <= most:
-            raise BadValue(what=f"{before}{name} is {value}", why=f"it is a whole number from {least} to {most:,}", hint="correct the value")
-
-
-def _require_layers(name: str, layers: Sequence[object]) -> None:
+def _require_even(name: str, layers: Sequence[int]) -> None:
     # a composite layer appears once for each of its parts of that price, as all layers of its kind do
-    even = len({layers.count(layer) for layer in layers if isinstance(layer, int)}) == 1
-    if not even or not all(isinstance(layer, int) and not isinstance(layer, bool) and layer >= 0 for layer in layers):
+    if len({layers.count(layer) for layer in layers}) > 1:
         why = "it is a list of layers' places in the model, whole numbers from 0, none of them more often than the others"
         raise BadValue(what=f"{name} is {shown(list(layers))}", why=why, hint="correct the list")
 

@@ -133,13 +133,10 @@ def _require_no_case(path: Path | str, fields: dict[str, Any]) -> None:
 def _shape(path: Path | str, data: dict[str, Any]) -> SourcedShape:
     """Return the shape of a file that `Shape.to_dict` or `SourcedShape.to_dict` was written to."""
     try:
-        shape = Shape.from_dict({name: data[name] for name in SHAPE_FIELDS if name in data})
-        _keeping(shape)
+        shape = _keeping(Shape.from_dict({name: data[name] for name in SHAPE_FIELDS if name in data}))
         sources: Mapping[str, Provenance] = provenance_from(data.get("provenance"))
     except KvlabError as error:
         raise type(error)(what=f"{path}: {error.what}", why=error.why, hint=error.hint) from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UnreadableInput(what=f"{path} holds no shape", why=f"{type(error).__name__}: {error}", hint="write one with Shape.to_dict() as JSON") from None
     return SourcedShape(shape, sources)
 
 

@@ -18,7 +18,7 @@ from kvlab.recording import caveats
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
 from kvlab.workloads import Request, Workload
-from kvlab.workloads.cases import ACTIONS
+from kvlab.workloads.case_rows import ACTIONS
 
 
 def expected_policy(policy: Policy) -> Policy:

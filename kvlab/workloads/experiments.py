@@ -12,7 +12,7 @@ from typing import Any
 
 from kvlab.errors import BadValue
 from kvlab.workloads.agent import agent_requests
-from kvlab.workloads.cases import ACTIONS, requests_of
+from kvlab.workloads.case_rows import ACTIONS, requests_of
 from kvlab.workloads.contamination import contamination_requests, unloaded
 from kvlab.workloads.request import Request
 from kvlab.workloads.scenarios import media_requests, unrelated

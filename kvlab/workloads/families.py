@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kvlab.errors import BadValue
 from kvlab.workloads.agent import SINGLES, agent_requests
-from kvlab.workloads.cases import requests_of
+from kvlab.workloads.case_rows import requests_of
 from kvlab.workloads.contamination import ROUNDS, TASKS, contamination_requests
 from kvlab.workloads.experiments import HYBRID_27B, HYBRID_35B, LADDER, SMALL_HYBRID, SMALL_KV, ladder_rows
 from kvlab.workloads.series import SERIES

@@ -6,11 +6,10 @@ import difflib
 from pathlib import Path
 
 from kvlab.errors import BadValue, UnreadableInput
-from kvlab.workloads.bounds import require_count
 from kvlab.workloads.cases import case
 from kvlab.workloads.experiments import ELSEWHERE, EXPERIMENTS, experiment
 from kvlab.workloads.families import FAMILIES
-from kvlab.workloads.scenarios import SCENARIOS
+from kvlab.workloads.scenarios import SCENARIOS, require_count
 from kvlab.workloads.traces import is_trace, trace
 from kvlab.workloads.workload import Workload
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kvlab.errors import BadValue, require_type
-from kvlab.workloads.bounds import require_count
+from kvlab.workloads.case_rows import MOST_REQUESTS
 from kvlab.workloads.prompts import BRANCHES, CHAT_TURNS, QUESTIONS, SHARED_BEGINNING, question
 from kvlab.workloads.request import Follow, MediaItem, Request
 from kvlab.workloads.streams import Fresh, NamedStreams
@@ -143,3 +143,20 @@ def _workload(name: str, count: int, about: str, request: Callable[[int], Reques
         raise BadValue(what=f"{name}:{count} has {count} requests", why="a workload has at least one", hint=f"write for example {name}:{usual}")
     require_count(name, str(count), usual)
     return Workload(name=f"{name}:{count}", requests=OnAccess(count, request), question=about)
+
+
+def require_count(name: str, given: str, usual: int) -> int:
+    """Return the number of requests that a workload's name gives, digits only, such as `15` of `unrelated:15`.
+
+    Raises:
+        BadValue: it is more than `MOST_REQUESTS`.
+    """
+    digits = given.lstrip("0") or "0"
+    # compared by its length first: Python refuses to read a number of thousands of digits
+    if len(digits) > len(str(MOST_REQUESTS)) or int(digits) > MOST_REQUESTS:
+        raise BadValue(
+            what=f"{name}:{digits if len(digits) < 40 else digits[:37] + '...'} has too many requests",
+            why=f"a workload has at most {MOST_REQUESTS:,}",
+            hint=f"write for example {name}:{usual}",
+        )
+    return int(digits)

@@ -21,13 +21,15 @@ from array import array
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from kvlab import shipped
 from kvlab.errors import BadValue, UnreadableInput, shown
 from kvlab.packed import lines_of, unpacked_name
+from kvlab.typed_json import Amount, Count, Placed, Text
 from kvlab.workloads.blocks import BAILIAN_BLOCK, MOONCAKE_BLOCK, TraceRequests, TraceRows, agrees, block_size
-from kvlab.workloads.case_fields import Fields
 from kvlab.workloads.workload import Workload
 
 MOST_TOKENS = 100_000_000
@@ -40,7 +42,7 @@ SUFFIXES = (".jsonl", ".csv")
 SHIPPED = {"mooncake": "mooncake_conversation.jsonl.xz", "azure": "azure_code.csv.xz"}
 """The traces that come with kvlab, by name; sources in `data/traces/README.md`."""
 
-LENGTHS = {"TIMESTAMP": "arrival", "ContextTokens": "tokens", "GeneratedTokens": "output"}
+LENGTHS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 """The columns of a table of arrivals and lengths."""
 
 
@@ -61,18 +63,15 @@ def trace(path: str | Path) -> Workload:
         BadValue: a row has a value that cannot be used; file, row, field and value are named.
     """
     path = Path(path)
-    read = _Read(path.name)
     try:
         with lines_of(path) as lines:
-            for number, fields in _csv(path.name, lines) if _kind(path) == ".csv" else _jsonl(path.name, lines):
-                read.add(number, fields)
+            rows = _read(path.name, (_csv if _kind(path) == ".csv" else _jsonl)(path.name, lines))
     except OSError as error:
         raise UnreadableInput(what=f"the trace {path} cannot be read", why=error.strerror or str(error), hint="check the path") from None
     except UnicodeDecodeError as error:
         raise UnreadableInput(what=f"the trace {path.name} is not text", why=str(error), hint="unpack it first, if it is packed") from None
     except csv.Error as error:
         raise UnreadableInput(what=f"the trace {path.name} is no table", why=str(error), hint="give a table of columns with commas between them") from None
-    rows = read.done()
     if not len(rows):
         raise UnreadableInput(what=f"the trace {path.name} has no rows", why="a workload has at least one request", hint="check the file")
     return Workload(name=path.name, requests=TraceRequests(_by_arrival(rows)), question="budget_or_leak", shape_name=USUAL_SHAPE)
@@ -89,26 +88,36 @@ def shipped_trace(name: str) -> Workload:
     return dataclasses.replace(trace(shipped.data(f"traces/{SHIPPED[name]}")), name=f"trace:{name}")
 
 
-def _jsonl(name: str, lines: Iterator[str]) -> Iterator[tuple[int, Fields]]:
+class _BlockRow(Struct, frozen=True):
+    """A row of a trace of blocks; it may have other keys too."""
+
+    timestamp: Amount
+    input_length: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+    output_length: Annotated[int, Meta(ge=0, le=MOST_TOKENS)]
+    hash_ids: list[Count]
+
+
+class _LengthRow(Struct, frozen=True, rename={"arrival": "TIMESTAMP", "input_length": "ContextTokens", "output_length": "GeneratedTokens"}):
+    """A row of a table of arrivals and lengths."""
+
+    arrival: Text
+    input_length: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+    output_length: Annotated[int, Meta(ge=0, le=MOST_TOKENS)]
+
+
+def _jsonl(name: str, lines: Iterator[str]) -> Iterator[tuple[int, Placed[Any]]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         where = f"{name}, line {number}"
         try:
-            row: Any = json.loads(line)
+            row: object = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise UnreadableInput(what=f"{where} is not JSON", why=str(error), hint="a trace has one JSON object a line") from None
-        if not isinstance(row, dict):
-            raise BadValue(what=f"{where} is {shown(row)}", why="a row of a trace is an object with named values", hint="a trace has one JSON object a line")
-        data = cast("dict[str, Any]", row)
-        fields = Fields(where, data, data)
-        for key in ("timestamp", "input_length", "output_length", "hash_ids"):
-            if key not in fields:
-                raise fields.missing(key, "every row of a trace of blocks has it")
-        yield number, fields
+        yield number, Placed(where, row, _BlockRow)
 
 
-def _csv(name: str, lines: Iterator[str]) -> Iterator[tuple[int, Fields]]:
+def _csv(name: str, lines: Iterator[str]) -> Iterator[tuple[int, Placed[Any]]]:
     table = csv.DictReader(lines)
     columns = table.fieldnames or ()
     if missing := [column for column in LENGTHS if column not in columns]:
@@ -118,78 +127,55 @@ def _csv(name: str, lines: Iterator[str]) -> Iterator[tuple[int, Fields]]:
             hint="name its columns so",
         )
     for number, row in enumerate(table, 2):
-        data: dict[str, Any] = {column: row[column] for column in LENGTHS}
-        for column in ("ContextTokens", "GeneratedTokens"):
-            text = row[column]
-            data[column] = int(text) if text is not None and text.strip().isascii() and text.strip().isdigit() else text
-        yield number, Fields(f"{name}, line {number}", data, LENGTHS)
+        data = {column: int(text) if (text := row[column]) and text.strip().isascii() and text.strip().isdigit() else text for column in LENGTHS}
+        yield number, Placed(f"{name}, line {number}", data, _LengthRow)
 
 
-class _Read:
-    """The rows of a trace as they are read; how long a block is follows when all are there."""
+def _read(name: str, placed: Iterator[tuple[int, Placed[Any]]]) -> TraceRows:
+    """Return all rows; how long a block is follows when all are there.
 
-    def __init__(self, name: str) -> None:
-        self._rows = TraceRows(name)
-        self._usual: int | None = None
-        self._places: dict[int, int] = {}
-        self._lines = array("q")
-
-    def add(self, number: int, fields: Fields) -> None:
-        """Take the row on line `number`."""
-        usual = (BAILIAN_BLOCK if "chat_id" in fields else MOONCAKE_BLOCK) if "hash_ids" in fields else 0
-        if self._usual not in (None, usual):
-            raise fields.bad("chat_id" if "chat_id" in fields else "hash_ids", "all rows of a trace are of one kind")
-        self._usual = usual
-        names = ("input_length", "output_length") if usual else ("ContextTokens", "GeneratedTokens")
-        lengths = [fields.count(name, -1, least) for name, least in zip(names, (1, 0), strict=True)]
-        for name, length in zip(names, lengths, strict=True):
-            if length > MOST_TOKENS:
-                raise fields.bad(name, f"a prompt and a reply have at most {MOST_TOKENS} tokens")
-        rows = self._rows
-        rows.tokens.append(lengths[0])
-        rows.output.append(lengths[1])
-        rows.arrival.append(_seconds(fields, usual))
-        self._lines.append(number)
+    Raises:
+        BadValue: a row is of another kind than the first, or its blocks do not make its prompt.
+    """
+    rows, usual = TraceRows(name), None
+    places: dict[int, int] = {}
+    lines = array("q")
+    for number, row in placed:
+        of_kind = (BAILIAN_BLOCK if "chat_id" in row else MOONCAKE_BLOCK) if "hash_ids" in row else 0
+        if usual not in (None, of_kind):
+            raise row.bad("chat_id" if "chat_id" in row else "hash_ids", "all rows of a trace are of one kind")
+        usual = of_kind
+        rows.tokens.append(row.values.input_length)
+        rows.output.append(row.values.output_length)
+        rows.arrival.append(_seconds(row, usual))
+        lines.append(number)
         if usual:
-            ids: object = fields.data["hash_ids"]
-            if not isinstance(ids, list) or not all(type(one) is int and one >= 0 for one in cast("list[object]", ids)):
-                raise fields.bad("hash_ids", "it is a list of block ids, whole numbers of at least 0")
-            rows.blocks.extend(self._places.setdefault(one, len(self._places)) for one in cast("list[int]", ids))
+            rows.blocks.extend(places.setdefault(one, len(places)) for one in row.values.hash_ids)
             rows.ends.append(len(rows.blocks))
-
-    def done(self) -> TraceRows:
-        """Return all rows.
-
-        Raises:
-            BadValue: a row's blocks do not make its prompt.
-        """
-        rows = self._rows
-        if not self._usual:
-            return rows
+    if usual:
         counts = [end - start for start, end in zip((0, *rows.ends), rows.ends, strict=False)]
-        rows.block = block_size(rows.tokens, counts, self._usual)
+        rows.block = block_size(rows.tokens, counts, usual)
         for row, (tokens, count) in enumerate(zip(rows.tokens, counts, strict=True)):
             if not agrees(tokens, count, rows.block):
-                ids = list(self._places)
+                ids = list(places)
                 mine = [ids[place] for place in rows.blocks[rows.ends[row] - count : rows.ends[row]]]
                 raise BadValue(
-                    what=f"{rows.where}, line {self._lines[row]}: hash_ids is {shown(mine)}",
+                    what=f"{name}, line {lines[row]}: hash_ids is {shown(mine)}",
                     why=f"{count} blocks of {rows.block} tokens do not make a prompt of {tokens}; {rows.block} is the size that most rows agree on",
                     hint="correct the value",
                 )
-        return rows
+    return rows
 
 
-def _seconds(fields: Fields, usual: int) -> float:
+def _seconds(row: Placed[Any], usual: int) -> float:
     if usual:
-        return fields.number("timestamp") / (1000 if usual == MOONCAKE_BLOCK else 1)
+        return row.values.timestamp / (1000 if usual == MOONCAKE_BLOCK else 1)
     # seven digits of a second are one more than Python reads
-    text = fields.text("TIMESTAMP")
-    whole, dot, part = text.partition(".")
+    whole, dot, part = row.values.arrival.partition(".")
     try:
         return datetime.fromisoformat(f"{whole}{dot}{part[:6]}").timestamp()
     except ValueError:
-        raise fields.bad("TIMESTAMP", "it is a date and time such as 2023-11-16 18:17:03.97") from None
+        raise row.bad("TIMESTAMP", "it is a date and time such as 2023-11-16 18:17:03.97") from None
 
 
 def _by_arrival(rows: TraceRows) -> TraceRows:

@@ -21,7 +21,7 @@ from kvlab.models.tokens import WrappedTokenizer
 from kvlab.policy import Policy
 from kvlab.runner.runner import Runner
 from kvlab.workloads import Request, Workload
-from kvlab.workloads.cases import requests_of
+from kvlab.workloads.case_rows import requests_of
 from kvlab.workloads.request import Follow, MediaItem, Segment
 from kvlab.workloads.segments import chat_segments
 from kvlab.workloads.text_tokens import message_tokens, word_tokens

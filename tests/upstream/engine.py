@@ -14,9 +14,9 @@ from kvlab.layers import Layer
 from kvlab.policy import Policy
 from kvlab.runner.runner import Runner
 from kvlab.trie import Node
+from kvlab.typed_json import Placed
 from kvlab.workloads import Request
-from kvlab.workloads.case_fields import Fields
-from kvlab.workloads.case_layers import shape_of
+from kvlab.workloads.case_layers import CaseModel, shape_of
 
 
 class _Begins(Checker):
@@ -58,7 +58,7 @@ def outcome(case: dict[str, Any], *, singly: bool = True) -> list[str]:
     Without `singly` a reply is one run of tokens, as in long runs of the twin.
     """
     begins = _Begins()
-    model = SpanModel(shape_of(Fields(case["id"], case, case), ""))
+    model = SpanModel(shape_of(Placed(case["id"], case, CaseModel), ""))
     runner = Runner(model, Policy.from_dict(case["policy"]), Log() if singly else NullLog(), begins)
     texts: list[str] = []
     for number, row in enumerate(case["workload"], 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from kvlab.findings.finding import number_words
 from kvlab.policy import Policy
 from kvlab.recording import Recording
 from kvlab.shape import Shape
-from kvlab.studies.faults.catalogue import Fault
+from kvlab.studies.faults.catalogue import CATALOGUE, Fault
 from kvlab.views import text_table
 
 Figures = dict[str, Any]
@@ -53,6 +54,12 @@ class Shown:
     arms: tuple[Arm, Arm]
     look: str
     more: Figures
+
+    @classmethod
+    def of(cls, fault: str, where: str, look: str, arms: Sequence[tuple[Policy | None, Figures, Recording | None]], more: Figures | None = None) -> Shown:
+        """Return a defect by its id, shown by two arms, the fault arm first: the policy, the figures and the recording of each."""
+        bad, good = (Arm(name, *arm) for name, arm in zip((FAULT, CURED), arms, strict=True))
+        return cls(CATALOGUE[fault], where, (bad, good), look, more or {})
 
     @property
     def diff(self) -> dict[str, tuple[Any, Any]]:

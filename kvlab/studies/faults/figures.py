@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 
-from kvlab.events import PagedOut, Scheduled, Violation, Warned, WrongPositions
+from kvlab.events import NodeMerged, PagedOut, Scheduled, Violation, Warned, WrongPositions
 from kvlab.recording import Recording
 from kvlab.recording.readings import observed
-from kvlab.shape import KV_KINDS
-
-Read = Callable[[Recording], dict[str, Any]]
-"""Reads figures from a recording."""
+from kvlab.shape import KV_KINDS, Shape
+from kvlab.studies.faults.models import CONV_TAIL
 
 
-def together(*reads: Read) -> Read:
-    """Return what reads all of `reads`."""
-
-    def read(recording: Recording) -> dict[str, Any]:
-        return {name: value for one in reads for name, value in one(recording).items()}
-
-    return read
-
-
-def reuse(request: int) -> Read:
-    """Return what reads a request's matched and cached tokens and all warnings up to it."""
-
-    def read(recording: Recording) -> dict[str, Any]:
-        row = recording.requests.row(request - 1, named=True)
-        warnings = recording.rows(Warned).filter(pl.col("request") <= request)["message"].to_list()
-        return {
-            "of_request": request,
-            "matched_tokens": row["matched"],
-            "cached_tokens": row["cached"],
-            "evaluated_again_tokens": row["matched"] - row["cached"],
-            "warnings": warnings,
-        }
-
-    return read
+def reuse(recording: Recording, request: int) -> dict[str, Any]:
+    """Read a request's matched and cached tokens and all warnings up to it."""
+    row = recording.requests.row(request - 1, named=True)
+    warnings = recording.rows(Warned).filter(pl.col("request") <= request)["message"].to_list()
+    return {
+        "of_request": request,
+        "matched_tokens": row["matched"],
+        "cached_tokens": row["cached"],
+        "evaluated_again_tokens": row["matched"] - row["cached"],
+        "warnings": warnings,
+    }
 
 
 def wrong(recording: Recording) -> dict[str, Any]:
@@ -98,24 +82,16 @@ def pinned(recording: Recording) -> dict[str, Any]:
     return {"kept_alive_bytes": kept, "counted_bytes": logical, "kept_alive_over_counted": kept / logical if logical else None}
 
 
-def transients(request: int) -> Read:
-    """Return what reads a request's peak, and the consumed merge inputs that waited for a sweep in it."""
-
-    def read(recording: Recording) -> dict[str, Any]:
-        waited = observed(recording.tables).filter(pl.col("request") == request)["transient"].max()
-        return {"of_request": request, "peak_bytes": recording.requests.item(request - 1, "peak"), "merge_inputs_waiting_bytes": waited}
-
-    return read
+def transients(recording: Recording, request: int) -> dict[str, Any]:
+    """Read a request's peak, and the consumed merge inputs that waited for a sweep in it."""
+    waited = observed(recording.tables).filter(pl.col("request") == request)["transient"].max()
+    return {"of_request": request, "peak_bytes": recording.requests.item(request - 1, "peak"), "merge_inputs_waiting_bytes": waited}
 
 
-def tail(request: int) -> Read:
-    """Return what reads how many nodes were paged out in a request."""
-
-    def read(recording: Recording) -> dict[str, Any]:
-        out = recording.rows(PagedOut).filter(pl.col("request") == request)
-        return {f"nodes_paged_out_in_request_{request}": out.height}
-
-    return read
+def tail(recording: Recording, request: int) -> dict[str, Any]:
+    """Read how many nodes were paged out in a request."""
+    out = recording.rows(PagedOut).filter(pl.col("request") == request)
+    return {f"nodes_paged_out_in_request_{request}": out.height}
 
 
 def freed_all(recording: Recording) -> dict[str, Any]:
@@ -145,3 +121,32 @@ def rules_broken(recording: Recording) -> dict[str, Any]:
     """Read which rules were broken, by id."""
     broken = recording.rows(Violation)["rule"].unique().sort().to_list()
     return {"rules_broken": broken}
+
+
+def per_turn(fault: Recording, cured: Recording, shape: Shape) -> dict[str, Any]:
+    """Return the growth of the fault arm over its last turn, and what a whole state takes."""
+    del cured
+    before, after = fault.requests["counted"].tail(2)
+    return {"growth_of_the_last_turn_bytes": after - before, "whole_state_bytes": shape.state_bytes}
+
+
+def conv_ratio(fault: Recording, cured: Recording, shape: Shape) -> dict[str, Any]:
+    """Return how many times its own rows a view of a convolution's input keeps alive: a chunk and the tail, over the tail."""
+    del cured, shape
+    return {"chunk_and_tail_over_tail": (fault.manifest.policy["prefill_chunk"] + CONV_TAIL) / CONV_TAIL}
+
+
+def consumed(fault: Recording, cured: Recording, shape: Shape) -> dict[str, Any]:
+    """Return how far the peaks of the last request are apart, and the bytes of the merge inputs consumed before its last merge.
+
+    Both arms peak while the last merge joins its two inputs: these are held in both.
+    """
+    last = fault.requests.height
+    events = fault.rows(NodeMerged).filter(request=last)
+    merged = int((events["end"] - events["start"])[:-1].sum())
+    peaks = [recording.requests.item(last - 1, "peak") for recording in (fault, cured)]
+    return {
+        "peaks_apart_bytes": peaks[0] - peaks[1],
+        "consumed_before_the_last_merge_bytes": merged * shape.bytes_per_token,
+        "one_growth_step_bytes": sum(group.growth_step * group.bytes_per_token for group in shape.groups),
+    }

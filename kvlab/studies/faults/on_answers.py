@@ -7,10 +7,11 @@ from collections.abc import Callable
 from kvlab.events import Loaded
 from kvlab.findings.is_the_answer_right import is_the_answer_right_cold
 from kvlab.policy import Policy
-from kvlab.studies.faults.arms import CURED, FAULT, Arm, Figures, Shown
+from kvlab.recording import Recording
+from kvlab.studies.faults.arms import Figures, Shown
 from kvlab.studies.faults.catalogue import CATALOGUE
 from kvlab.studies.faults.models import attention_lab
-from kvlab.studies.faults.trigger import sent
+from kvlab.studies.faults.trigger import TWIN, sent
 from kvlab.workloads import Request, Workload
 
 _PROMPT = tuple(7 * place % 251 for place in range(96))
@@ -19,9 +20,13 @@ _PROMPT = tuple(7 * place % 251 for place in range(96))
 def overwritten() -> Shown:
     """Show the overwritten lazy snapshot of F-14 on a random llama: which restored positions differ from a cold run, and whose they are."""
     entry = CATALOGUE["F-14"]
-    requests = (sent([1, 2, 3], [4]), sent([5, 6, 7], [8]), sent([1, 2, 3, 10]))
     base = Policy(capture_before_end=1, capture_grid=1000, prefill_chunk=3)
-    return _both(entry.id, requests, [base.replace(copy_before_overwrite=value) for value in (entry.fault, entry.cure)], "request 3, compared with a cold run")
+    return _both(
+        entry.id,
+        tuple(TWIN["F-14"].requests),
+        [base.replace(copy_before_overwrite=value) for value in (entry.fault, entry.cure)],
+        "request 3, compared with a cold run",
+    )
 
 
 def other_chunks() -> Shown:
@@ -38,8 +43,8 @@ def pool_after_load() -> Shown:
 
     entry = CATALOGUE["F-08"]
     policies = [Policy().replace(clear_pool_after_load=value) for value in (entry.fault, entry.cure)]
-    arms: list[Arm] = []
-    for name, policy in zip((FAULT, CURED), policies, strict=True):
+    arms: list[tuple[Policy, Figures, Recording]] = []
+    for policy in policies:
         lab = transformed_at_load()
         recording = lab.run(Workload(entry.id, (sent(range(64), [1]),)), policy, progress=False)
         loaded = recording.rows(Loaded)
@@ -48,17 +53,17 @@ def pool_after_load() -> Shown:
             "pool_after_load_bytes": loaded.item(0, "pool"),
             "pool_after_the_first_request_bytes": recording.requests.item(0, "pool"),
         }
-        arms.append(Arm(name, policy, figures, recording))
+        arms.append((policy, figures, recording))
     look = "float32 weights turned into float16 while loading: the float32 ones went to the pool"
-    return Shown(entry, "a random llama's arrays", (arms[0], arms[1]), look, {})
+    return Shown.of(entry.id, "a random llama's arrays", look, arms)
 
 
 def _both(fault: str, requests: tuple[Request, ...], policies: list[Policy], look: str) -> Shown:
     from kvlab.lab.answer_check import check_answers
 
     lab = attention_lab()
-    arms: list[Arm] = []
-    for name, policy in zip((FAULT, CURED), policies, strict=True):
+    arms: list[tuple[Policy, Figures, Recording]] = []
+    for policy in policies:
         checked = check_answers(lab, Workload(fault, requests), policy)
         wrong = checked.compared.filter(state="wrong")
         finding = is_the_answer_right_cold(checked.compared)
@@ -70,8 +75,8 @@ def _both(fault: str, requests: tuple[Request, ...], policies: list[Policy], loo
             ],
             "largest_difference_share": finding.numbers["largest_difference_share"],
         }
-        arms.append(Arm(name, policy, figures, checked.recording))
-    return Shown(CATALOGUE[fault], f"{lab.name}'s arrays", (arms[0], arms[1]), look, {})
+        arms.append((policy, figures, checked.recording))
+    return Shown.of(fault, f"{lab.name}'s arrays", look, arms)
 
 
 SHOWS: dict[str, Callable[[], Shown]] = {"F-08": pool_after_load, "F-14": overwritten, "F-29": other_chunks}

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from kvlab.events import BytesRead, Event
 from kvlab.lab import Twin
 from kvlab.policy import Policy
-from kvlab.studies.faults.arms import CURED, FAULT, Arm, Figures, Shown
-from kvlab.studies.faults.catalogue import CATALOGUE
+from kvlab.studies.faults.arms import Figures, Shown
 from kvlab.studies.faults.models import hybrid_twin, kv_twin
 from kvlab.studies.faults.trigger import sent
 from kvlab.trie import Trie, to_keys
@@ -150,7 +149,7 @@ def _cached_by_the_trie(prompts: list[list[int]], policy: Policy, open_twin: Cal
 
 
 def _shown(fault: str, where: str, bad: Figures, good: Figures, look: str, more: Figures | None = None) -> Shown:
-    return Shown(CATALOGUE[fault], where, (Arm(FAULT, None, bad), Arm(CURED, None, good)), look, more or {})
+    return Shown.of(fault, where, look, [(None, bad, None), (None, good, None)], more)
 
 
 SHOWS: dict[str, Callable[[], Shown]] = {

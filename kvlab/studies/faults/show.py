@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kvlab.errors import NotAvailable
-from kvlab.studies.faults import contamination, on_answers, on_arrays, on_mlx_lm, twin_content, twin_growth
-from kvlab.studies.faults.arms import CURED, FAULT, Arm, Shown
-from kvlab.studies.faults.catalogue import CATALOGUE, find
-from kvlab.studies.faults.trigger import Trigger
-
-TWIN: dict[str, Trigger] = {trigger.fault: trigger for trigger in (*twin_growth.TRIGGERS, *twin_content.TRIGGERS)}
-"""The triggers on the twin, by id."""
-
-ARRAYS: dict[str, Trigger] = {trigger.fault: trigger for trigger in on_arrays.TRIGGERS}
-"""The triggers on real arrays, by id."""
+from kvlab.studies.faults import contamination, on_answers, on_mlx_lm
+from kvlab.studies.faults.arms import Shown
+from kvlab.studies.faults.catalogue import find
+from kvlab.studies.faults.trigger import ARRAYS, TWIN
 
 EXPERIMENT_C, MODEL_OF_C = "C", "smollm2"
-_VERSIONS = {FAULT: contamination.FAULT_VERSION, CURED: contamination.CURED_VERSION}
+_VERSIONS = (contamination.FAULT_VERSION, contamination.CURED_VERSION)
+
+_LOOK = "16 tasks with a shared beginning, the same in 3 rounds: who gets whose answer"
 
 _OWN: dict[str, Callable[[], Shown]] = {**on_answers.SHOWS, **on_mlx_lm.SHOWS}
 
@@ -56,9 +52,8 @@ def can_be_shown(fault_id: str) -> bool:
 
 def _c_on_twin() -> Shown:
     """Run both arms of C1 on span counts: which requests restored positions that another one wrote."""
-    runs = {name: contamination.on_twin(version) for name, version in _VERSIONS.items()}
-    arms = [Arm(name, made.policy, contamination.counts(made), made) for name, made in runs.items()]
-    return _c("the twin", arms)
+    runs = [contamination.on_twin(version) for version in _VERSIONS]
+    return Shown.of("F-14", "the twin", _LOOK, [(made.policy, contamination.counts(made), made) for made in runs])
 
 
 def _c_on_model() -> Shown:
@@ -66,9 +61,5 @@ def _c_on_model() -> Shown:
     from kvlab.lab.lab import open_lab
 
     lab = open_lab(MODEL_OF_C)
-    runs = {name: contamination.run(lab, version) for name, version in _VERSIONS.items()}
-    return _c(f"{MODEL_OF_C}'s arrays", [Arm(name, made.policy, made.figures(), made.recording) for name, made in runs.items()])
-
-
-def _c(where: str, arms: list[Arm]) -> Shown:
-    return Shown(CATALOGUE["F-14"], where, (arms[0], arms[1]), "16 tasks with a shared beginning, the same in 3 rounds: who gets whose answer", {})
+    runs = [contamination.run(lab, version) for version in _VERSIONS]
+    return Shown.of("F-14", f"{MODEL_OF_C}'s arrays", _LOOK, [(made.policy, made.figures(), made.recording) for made in runs])

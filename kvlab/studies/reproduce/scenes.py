@@ -17,7 +17,7 @@ from kvlab.recording import Recording
 from kvlab.recording.reported import reported_bytes
 from kvlab.shape import Shape
 from kvlab.workloads import Follow, Request, Workload, named
-from kvlab.workloads.cases import requests_of
+from kvlab.workloads.case_rows import requests_of
 from kvlab.workloads.experiments import HYBRID_27B, HYBRID_35B, SLIDING_31B, chat_rows, follow_ups
 from kvlab.workloads.streams import Fresh, NamedStreams
 
