@@ -49,6 +49,12 @@ def _encoding(first: bytes) -> str | None:
     return "utf-16-be" if half > 1 and b"\0\n" in first and even > half // 8 and odd * 50 < even else None
 
 
+_NARROW = re.compile(rb"[\t\n\r\x20-\x7e]{64,}")
+"""Where a text that began in UTF-16 goes on in UTF-8, as a second program appends to a log: so many letters in UTF-16 would all be of two plain bytes."""
+_HELD = 128
+"""Bytes of a block in UTF-16 that are decoded with the next one, in which such a piece may go on."""
+
+
 def _plain(data: bytes) -> bytes:
     """Return bytes without zeros: those of a piece of UTF-16, and stray ones."""
     return _WIDE.sub(lambda found: found[0].removeprefix(b"\xff\xfe").replace(b"\0", b""), data).replace(b"\0", b"") if b"\0" in data else data
@@ -138,11 +144,15 @@ class Input:
         with self._open(peeking=peeking) as file:
             first = file.read(_SAMPLE)
             encoding = _encoding(first)
-            decoder = codecs.getincrementaldecoder(encoding)(errors="replace") if encoding else None
-            data = first.removeprefix(codecs.BOM_UTF8) if decoder is None else first[2 * (first[:2] in _MARKS) :]
-            data += file.read(size)
+            decoder = codecs.getincrementaldecoder(encoding or "utf-8")(errors="replace")
+            data = (first[2:] if first[:2] in _MARKS else first.removeprefix(codecs.BOM_UTF8)) + file.read(size)
+            while data and encoding:
+                narrow, more = _NARROW.search(data), file.read(size)
+                cut = narrow.start() + narrow.start() % 2 if narrow is not None else max(0, len(data) - _HELD) // 2 * 2 if more else len(data)
+                yield decoder.decode(data[:cut]).encode("utf-8", "replace")
+                data, encoding = data[cut:] + more, None if narrow is not None else encoding
             while data:
-                yield _plain(data) if decoder is None else decoder.decode(data).encode("utf-8", "replace")
+                yield _plain(data)
                 data = file.read(size)
 
     @contextmanager

@@ -26,8 +26,9 @@ Splitter = Callable[[str], list[str]]
 _RULE = re.compile(r"[\s|:\-=+]+")
 _UNDER_A_HEADING = re.compile(r"\s*\|(?:\s*:?-{3,}:?\s*\|)+\s*")
 _GAP = re.compile(r"\s{2,}|\t")
-_PAIR = re.compile(r"(?P<name>[A-Za-z_][\w.\-]{0,60})\s?[=:]\s?(?P<value>\"[^\"]*\"|[^\s,;=]+(?: [KMGT]i?B\b)?)[,;]?")
+_PAIR = re.compile(r"(?P<name>[A-Za-z_][\w.\-]{0,60})\s?[=:]\s?(?P<value>\"[^\"]*\"|[^\s,;=]+(?:(?<=\d),\d{1,3}(?= [KMGT]i?B\b))?(?: [KMGT]i?B\b)?)[,;]?")
 _BARE = re.compile(r"\s*[~≈]?\d[\d.,]* ?[KMGT]i?B\s*")
+_DECIMAL_COMMA = re.compile(r"\d,\d{1,3} ?[KMGT]i?B\b")
 LEAST_PAIRS = 2
 """Lines that make a series."""
 
@@ -93,7 +94,7 @@ def _shapes(first: str) -> list[tuple[str, Splitter]]:
         shapes.append(("markdown", _bars))
     elif "|" in first:
         shapes.append(("bars", _bars))
-    shapes += [("separated", _separated(sign)) for sign in "\t;," if sign in first]
+    shapes += [("separated", _separated(sign)) for sign in "\t;," if sign in first and not (sign == "," and _DECIMAL_COMMA.search(first))]
     shapes += [("columns", _columns), ("columns", str.split)]
     return shapes
 

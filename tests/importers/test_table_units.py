@@ -28,6 +28,17 @@ def test_whole_numbers_of_a_size_are_bytes_as_the_server_tells_them(tmp_path: Pa
     assert requests(rec, "peak") == [(18 * GB,), (18 * GB + 300 * MB,)]
 
 
+@pytest.mark.parametrize("kind", [None, "table"])
+@pytest.mark.parametrize("text", ["peak at {}.000 tokens: 2{},5 GB\n", "after {} calls 13,{} GB\n", "{} calls, then 1{},25 GiB\n"])
+def test_a_decimal_comma_in_the_first_line_does_not_part_headings(tmp_path: Path, text: str, kind: str | None) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("".join(text.format(number, number) for number in range(1, 5)), encoding="utf-8")
+    with contextlib.suppress(UnreadableInput):
+        rec = import_file(path, kind).recording
+        assert not rec.observed.height
+        assert requests(rec, "tokens", "peak") == [(None, None)] * 4
+
+
 def test_the_words_of_other_languages_and_of_panes_are_sizes(tmp_path: Path) -> None:
     assert observed(import_file(_table(tmp_path, "Zeit;Größe\n1;18,5 GB\n2;18,8 GB\n")).recording, "size") == [(18_500 * MB,), (18_800 * MB,)]
     assert observed(import_file(_table(tmp_path, "n,memory used (GB)\n0,18.0\n1,18.3\n")).recording, "memory_used") == [(18_000 * MB,), (18_300 * MB,)]

@@ -126,6 +126,23 @@ def test_a_text_in_utf_16_without_a_mark_and_one_that_goes_on_in_it(tmp_path: Pa
         assert_frame_equal(import_file(path).recording.requests, plain)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+def test_a_text_that_begins_in_utf_16_and_goes_on_in_utf_8(tmp_path: Path, encoding: str, part: float) -> None:
+    lines = LOG.read_bytes().splitlines(keepends=True)
+    begin = int(part * len(lines))
+    path = tmp_path / "server.log"
+    path.write_bytes(b"".join(lines[:begin]).decode().encode(encoding) + b"".join(lines[begin:]))
+    assert_frame_equal(import_file(path).recording.requests, import_file(LOG).recording.requests)
+
+
+def test_a_text_in_chinese_and_utf_16_is_not_taken_for_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    for words in ("内存占用从一开始就在增长" * 20, "慧摧楧汩" * 8):
+        path.write_bytes((LOG.read_text(encoding="utf-8") + words + "\n" + LOG.read_text(encoding="utf-8")).encode("utf-16"))
+        assert import_file(path).requests == 2 * import_file(LOG).requests
+
+
 def test_a_first_line_of_ten_megabytes(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     path.write_bytes(b"x" * 10_000_000 + b"\n" + LOG.read_bytes())
