@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kvlab.errors import BadValue, KvlabError
 from kvlab.events import Event, Matched, RequestClosed, TokenOut
@@ -31,6 +31,7 @@ class Query:
         client: Whose request it is, for the queue.
         label: A name for the request in tables; nothing of the prompt.
         stop: Texts that end the reply.
+        context: Tokens that prompt and reply may have together; 0 for the server's own.
         messages, prompt, system, templated, tools: As in `Generate`.
     """
 
@@ -41,6 +42,7 @@ class Query:
     client: str
     label: str
     stop: tuple[str, ...] = ()
+    context: int = 0
     messages: tuple[Chat, ...] = ()
     prompt: str = ""
     system: str = ""
@@ -91,7 +93,7 @@ async def answer(scheduler: Scheduler, query: Query) -> AsyncGenerator[Text | En
                 why="its chat template has no way to call them",
                 hint="send the request without tools, or use a model trained to call them",
             )
-        async with aclosing(_pieces(held.runner, query, began, held.load_s)) as pieces:
+        async with aclosing(_pieces(held.runner, replace(query, context=query.context or scheduler.settings.context), began, held.load_s)) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -130,6 +132,7 @@ def _message(runner: RunnerProcess, query: Query) -> Generate:
         prompt=query.prompt,
         system=query.system,
         templated=query.templated,
+        context=query.context,
         tools=query.tools,
     )
 

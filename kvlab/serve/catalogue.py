@@ -56,9 +56,18 @@ def digest(model: str) -> str:
     return known.file.sha256 if known is not None else hashlib.sha256(model.encode()).hexdigest()
 
 
+def file_bytes(model: str) -> int:
+    """Return the bytes of a model's weights as they are stored; 0 of one whose files are not known."""
+    place = _place(model)
+    if place is not None:
+        return sum(path.stat().st_size for pattern in _WEIGHTS for path in place.glob(pattern))
+    known = KNOWN.get(model)
+    return sum(part.download_bytes for part in known.file.parts) if known is not None else 0
+
+
 def listed(name: str, model: str) -> dict[str, Any]:
     """Return a model's entry of `/api/tags`."""
-    return {"name": name, "model": name, "modified_at": STARTED, "size": _file_bytes(model), "digest": digest(model), "details": details(model)}
+    return {"name": name, "model": name, "modified_at": STARTED, "size": file_bytes(model), "digest": digest(model), "details": details(model)}
 
 
 def shown(model: str, ready: Ready | None) -> dict[str, Any]:
@@ -103,11 +112,3 @@ def _config(model: str) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-
-
-def _file_bytes(model: str) -> int:
-    place = _place(model)
-    if place is not None:
-        return sum(path.stat().st_size for pattern in _WEIGHTS for path in place.glob(pattern))
-    known = KNOWN.get(model)
-    return sum(part.download_bytes for part in known.file.parts) if known is not None else 0

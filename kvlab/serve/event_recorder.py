@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -47,7 +47,9 @@ class EventRecorder:
         self._seq = 0
         self._recorder: Recorder | None = None
         self.written = anyio.Event()
-        self._send, self._waiting = anyio.create_memory_object_stream[Event](max_buffer_size=float("inf"))
+        self._waiting: deque[Event] = deque()
+        self._news = anyio.Event()
+        self._ended = False
 
     def begin(self, ready: Ready) -> None:
         """Make the recording: what it is about is known once the model is loaded. Events until then wait."""
@@ -79,7 +81,8 @@ class EventRecorder:
 
     def end(self) -> None:
         """Nothing is added any more; `write` completes the recording."""
-        self._send.close()
+        self._ended = True
+        self._news.set()
         if self._recorder is None:
             self.written.set()
 
@@ -87,13 +90,13 @@ class EventRecorder:
         """Write events as they come, until `end`."""
         if self._recorder is None:
             return
-        with self._waiting as waiting:
-            async for event in waiting:
-                held = [event]
-                while waiting.statistics().current_buffer_used:
-                    held.append(waiting.receive_nowait())
-                # a part is written now and then, which takes up to some tenths of a second
-                await run_sync(self._write, held)
+        while self._waiting or not self._ended:
+            held = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            # a part is written now and then, which takes up to some tenths of a second
+            await run_sync(self._write, held)
+            if not self._waiting and not self._ended:
+                await self._news.wait()
+                self._news = anyio.Event()
         await run_sync(self._finish)
         self.written.set()
 
@@ -102,9 +105,8 @@ class EventRecorder:
         self._seq += 1
         self._see(event)
         if self.place is not None and not self.failure:
-            # when a load failed nobody reads them any more
-            with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                self._send.send_nowait(event)
+            self._waiting.append(event)
+            self._news.set()
 
     def _write(self, held: list[Event]) -> None:
         if self._recorder is None or self.failure:

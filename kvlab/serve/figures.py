@@ -48,5 +48,5 @@ class Figures:
 
     @property
     def held(self) -> int:
-        """Bytes in use and in the pool at the last reading: what upstream lists as a model's size; 0 before the first."""
+        """Bytes in use and in the pool at the last reading; 0 before the first."""
         return 0 if self.bytes is None else self.bytes.active + self.bytes.pool

@@ -57,6 +57,7 @@ class Sampled(msgspec.Struct, frozen=True):
 class Generate(Message, frozen=True, tag=True):
     """To the child: run request `number`. Its prompt is `messages`, rendered with the chat template, or `prompt` as it is.
 
+    `context` are the tokens that prompt and reply may have together; 0 for as many as the model holds.
     With `templated` a model that has a chat template gets `prompt` as a user's message after the system message `system`.
     """
 
@@ -68,6 +69,7 @@ class Generate(Message, frozen=True, tag=True):
     prompt: str = ""
     system: str = ""
     templated: bool = False
+    context: int = 0
     tools: tuple[dict[str, Any], ...] = ()
 
 

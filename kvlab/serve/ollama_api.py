@@ -200,7 +200,7 @@ def _query(request: Request, body: Body, label: str) -> Query:
     options = parse_options(body.options)
     default = scheduler_of(request).settings.keep_alive_s
     keep_alive = parse_keep_alive(body.keep_alive, default)
-    return Query(body.model, options.sampled, options.max_new, keep_alive, client_of(request), label, stop=options.stop)
+    return Query(body.model, options.sampled, options.max_new, keep_alive, client_of(request), label, stop=options.stop, context=options.context)
 
 
 async def _load_or_unload(scheduler: Scheduler, body: Body, content: dict[str, Any]) -> bytes:
@@ -259,8 +259,7 @@ async def ps(request: Request) -> Response:
 
 def _listed(scheduler: Scheduler, entry: Entry) -> dict[str, Any]:
     model, runner = scheduler.settings.models[entry.name], entry.runner
-    status, ready = runner.status, runner.ready
-    size = runner.figures.held if status is None or status.active is None else status.active + (status.pool or 0)
+    ready, size = runner.ready, runner.held
     return {
         "name": entry.name,
         "model": entry.name,
@@ -269,7 +268,7 @@ def _listed(scheduler: Scheduler, entry: Entry) -> dict[str, Any]:
         "details": catalogue.details(model, ready),
         "expires_at": Remaining(scheduler.remaining(entry)).expires_at(),
         "size_vram": size,
-        "context_length": 0 if ready is None else ready.context,
+        "context_length": min(filter(None, (0 if ready is None else ready.context, scheduler.settings.context)), default=0),
     }
 
 

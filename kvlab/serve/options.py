@@ -27,11 +27,13 @@ class Options:
         sampled: How tokens are chosen.
         max_new: New tokens at most; 0 or less for as many as the context holds.
         stop: Texts that end the reply.
+        context: Tokens that prompt and reply may have together; 0 for the server's own.
     """
 
     sampled: Sampled
     max_new: int
     stop: tuple[str, ...]
+    context: int
 
 
 def parse_options(given: Mapping[str, Any] | None, defaults: Mapping[str, Any] | None = None) -> Options:
@@ -48,7 +50,7 @@ def parse_options(given: Mapping[str, Any] | None, defaults: Mapping[str, Any] |
     top_p = numbers["top_p"] if 0 < numbers["top_p"] < 1 else 1.0
     sampled = Sampled(numbers["temperature"], top_p, max(0, whole["top_k"]), numbers["min_p"], seed)
     Sampling(sampled.temperature, sampled.top_p, sampled.top_k, sampled.min_p, seed).check()
-    return Options(sampled, whole["num_predict"], stop_words(merged.get("stop")))
+    return Options(sampled, whole["num_predict"], stop_words(merged.get("stop")), max(0, whole["num_ctx"]))
 
 
 def stop_words(given: object) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kvlab.errors import BadValue
@@ -18,8 +19,25 @@ def request_of(message: Generate, model: MLXModel) -> Request:
     """Return the request that a message is about.
 
     Raises:
-        BadValue: a role is unknown, or the model has no chat template, or its template refuses the messages or the tools.
+        BadValue: a role is unknown, the model has no chat template, its template refuses the messages or the tools, or the prompt is longer than the
+            context that the message gives.
     """
+    request = _unbounded(message, model)
+    context = message.context
+    if not 0 < context < (model.shape.context or context + 1):
+        return request
+    tokens = len(model.encode(request))
+    if tokens > context:
+        raise BadValue(
+            what=f"input length ({tokens} tokens) exceeds the context length of this request ({context} tokens)",
+            why="num_ctx or OLLAMA_CONTEXT_LENGTH says so, and no message is cut away here",
+            hint="shorten the prompt, or give a larger num_ctx",
+        )
+    # a reply's last token is never evaluated: it needs no room
+    return replace(request, max_new=min(request.max_new, context - tokens + 1))
+
+
+def _unbounded(message: Generate, model: MLXModel) -> Request:
     sampled = message.sampled
     given: dict[str, Any] = {
         "label": message.label,

@@ -105,6 +105,12 @@ class RunnerProcess:
         """Whether requests can be sent to it."""
         return self.ready is not None and self.cause is None and not self._ordered
 
+    @property
+    def held(self) -> int:
+        """Bytes that its allocator has in use and in its pool, as it last reported: what upstream lists as a model's size."""
+        status = self.status
+        return self.figures.held if status is None or status.active is None else status.active + (status.pool or 0)
+
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Start the process and serve it until it has ended. A process that cannot be started is a load that failed."""
         try:

@@ -19,8 +19,10 @@ from anyio.abc import TaskGroup
 
 from kvlab.errors import BadValue
 from kvlab.events import RunnerChanged
+from kvlab.serve.catalogue import file_bytes
 from kvlab.serve.event_recorder import free_place
 from kvlab.serve.fair_queue import FairQueue
+from kvlab.serve.fit import MachineBytes, machine_bytes, room
 from kvlab.serve.keep_alive import Clock, SystemClock
 from kvlab.serve.messages import LoadModel
 from kvlab.serve.runner_process import RunnerProcess
@@ -81,13 +83,22 @@ class Scheduler:
         tasks: Where loads and runners run.
         clock: What keep-alive goes by.
         start: Makes a runner.
+        machine: Reads the machine's bytes.
     """
 
-    def __init__(self, settings: Settings, tasks: TaskGroup, clock: Clock | None = None, start: Start = RunnerProcess) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        tasks: TaskGroup,
+        clock: Clock | None = None,
+        start: Start = RunnerProcess,
+        machine: Callable[[], MachineBytes] = machine_bytes,
+    ) -> None:
         self.settings = settings
         self.clock = clock or SystemClock()
         self._tasks = tasks
         self._start = start
+        self._machine = machine
         self._entries: dict[str, Entry] = {}
         self._loading = anyio.Lock()
         self._uses = count(1)
@@ -209,10 +220,14 @@ class Scheduler:
 
     async def _make_room(self, entry: Entry) -> None:
         # those that still wait for their load take no room
-        while len(others := [other for other in self._entries.values() if other.runner.pid and other is not entry]) >= self.settings.most_loaded:
-            if self._ends:
+        while others := [other for other in self._entries.values() if other.runner.pid and other is not entry]:
+            if self._ends or (len(others) < self.settings.most_loaded and self._fits(entry, others)):
                 return
             await self._let_one_go(others)
+
+    def _fits(self, entry: Entry, others: Iterable[Entry]) -> bool:
+        held = sum(other.runner.held for other in others)
+        return file_bytes(self.settings.models[entry.name]) <= room(self.settings.policy.fit, self._machine(), held)
 
     async def _let_one_go(self, others: Iterable[Entry]) -> None:
         """Close the idle model that was used least recently; when none is idle, the one used least recently goes as soon as it is."""

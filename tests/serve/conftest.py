@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,13 @@ import openai
 import pytest
 import uvicorn
 
+from kvlab.cli import main
 from kvlab.policy import Policy
 from kvlab.serve.app import serve
+from kvlab.serve.runner_process import RunnerProcess
+from kvlab.serve.scheduler import Start
 from kvlab.serve.settings import Settings
+from tests.cli.conftest import Said
 
 MODEL = "tiny-hybrid"
 
@@ -28,14 +32,14 @@ class Server:
     """A server that runs: where it is, and where its recordings go."""
 
     url: str
-    out: Path
+    out: Path | None
     server: uvicorn.Server
     ollama: ollama.Client
     openai: openai.OpenAI
 
 
 @contextmanager
-def serving(out: Path, **given: Any) -> Generator[Server]:
+def serving(out: Path | None, start: Start = RunnerProcess, **given: Any) -> Generator[Server]:
     """Serve the shipped models while the block lasts, on a free port."""
     usual: dict[str, Any] = {"models": {name: name for name in (MODEL, "tiny-sliding")}, "policy": Policy(), "out": out}
     settings = Settings(**(usual | given))
@@ -45,7 +49,7 @@ def serving(out: Path, **given: Any) -> Generator[Server]:
         found.append((url, server))
         ready.set()
 
-    thread = threading.Thread(target=serve, args=(settings, "127.0.0.1", 0), kwargs={"ready": began})
+    thread = threading.Thread(target=serve, args=(settings, "127.0.0.1", 0), kwargs={"ready": began, "start": start})
     thread.start()
     assert ready.wait(60)
     url, server = found[0]
@@ -63,3 +67,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
     """A server that all tests of a process share; those that close models begin with an unload."""
     with serving(tmp_path_factory.mktemp("served")) as found:
         yield found
+
+
+@pytest.fixture
+def kvlab_says(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """Run a command line in this process."""
+
+    def run(*words: object) -> Said:
+        code = main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return Said(code, out, err)
+
+    return run

@@ -59,6 +59,15 @@ def test_a_stop_word_ends_the_answer_and_is_not_in_it(server: Server) -> None:
     assert cut.done_reason == "stop"
 
 
+def test_a_context_bounds_prompt_and_reply_together(server: Server) -> None:
+    options = {"temperature": 0, "num_ctx": 20}
+    cut = server.ollama.generate(MODEL, "The ship ", raw=True, options=options)
+    # the last token of a reply needs no room
+    assert (cut.prompt_eval_count, cut.eval_count, cut.done_reason) == (9, 12, "length")
+    with pytest.raises(ollama.ResponseError, match="exceeds the context length"):
+        server.ollama.generate(MODEL, "The ship sailed away again", raw=True, options=options)
+
+
 def test_what_is_loaded_and_until_when(server: Server) -> None:
     server.ollama.generate(MODEL, "Alice", options=GREEDY, keep_alive="7m")
     (listed,) = [one for one in server.ollama.ps().models if one.model == MODEL]
