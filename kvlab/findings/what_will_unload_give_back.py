@@ -1,8 +1,9 @@
 """Question 4: what will unload, clear or stop give back, and when is a reading settled?
 
-In this order: an unload that a client sent and watched; a model that left a list; a runner that lives though none is listed; figures on both sides
-of a restart or a clear; a log that ends with its runner stopped. Without any it is a forecast: ending the process gives back weights, live buffers,
-snapshots and pool together, and leaves the process's base. Clearing the cache alone gives snapshots to the pool first, which the process keeps.
+In this order: unloads in a run of our own; an unload that a client sent and watched; a model that left a list; a runner that lives though none is
+listed; figures on both sides of a restart or a clear; a log that ends with its runner stopped. Without any it is a forecast: ending the process
+gives back weights, live buffers, snapshots and pool together, and leaves the process's base. Clearing the cache alone gives snapshots to the pool
+first, which the process keeps.
 
 - `all_but_process_base`: no longer listed, and the process that held the model is gone (or the server holds it itself), or a forecast.
 - `process_left_behind`: no longer listed, and the old process lives, or answered the next request.
@@ -18,6 +19,7 @@ from typing import Any
 
 import polars as pl
 
+from kvlab.events import BytesRead
 from kvlab.findings.finding import Confidence, Evidence, Finding, Number
 from kvlab.findings.question import Question
 from kvlab.probe.changes import MUCH, SETTLE_S
@@ -116,6 +118,9 @@ def _settled(after: list[Sample], since: float) -> str:
 FORECAST = ("weights", "live", "snapshots", "pool", "compute_buffer")
 """What ending the process gives back, part by part."""
 
+IN_A_RUN = ("weights", "live", "snapshots", "pool")
+"""What a run's unload frees, part by part."""
+
 SENT = ("unload_asked", "restart_asked")
 ACCEPTED = (*SENT, "unload_accepted")
 WATCHED = ("unload_verified", "left_behind", "unload_refused", "not_settled", "unlisted", "not_restarted")
@@ -137,6 +142,31 @@ def what_will_unload_give_back(facts: Facts) -> Finding:
         if found is not None:
             return found
     return _forecast(facts)
+
+
+def _in_a_run(facts: Facts) -> Finding | None:
+    """Return the answer of a run whose workload unloads: the allocator was read around every unload and after every load."""
+    read = facts.recording.rows(BytesRead, columns=("seq", "phase", "source", "active", "footprint", *IN_A_RUN))
+    if not (read["phase"] == "unload").any():
+        return None
+    rows = read.filter(pl.col("source") == read["source"].first()).with_columns(held=pl.col("active") + pl.col("pool")).to_dicts()
+    last = max(place for place, row in enumerate(rows) if row["phase"] == "unload")
+    before, after = rows[last - 1], rows[last]
+    loads = [row["held"] for row in rows if row["phase"] == "load"]
+    numbers: dict[str, Number] = {
+        "is_forecast": "no",
+        "unloads": sum(row["phase"] == "unload" for row in rows),
+        **{f"{name}_bytes": before[name] for name in IN_A_RUN},
+        "held_before_bytes": before["held"],
+        "held_after_bytes": after["held"],
+        "give_back_bytes": before["held"] - after["held"],
+        "first_load_bytes": loads[0],
+        "last_load_bytes": loads[-1] if len(loads) > 1 else None,
+        "footprint_before_bytes": before["footprint"],
+        "footprint_after_bytes": after["footprint"],
+    }
+    verdict = "all_but_process_base" if after["held"] <= (1 - FELL) * before["held"] else "not_settled"
+    return Q.found(verdict, Q.say("in_a_run", numbers), numbers, "high", Evidence("bytes", (before, after)), refuted_by="in_a_run")
 
 
 def _watched(facts: Facts) -> Finding | None:
@@ -399,5 +429,5 @@ def _held(facts: Facts) -> int | None:
     return sum(inside) if "weights" in held.bytes else held.held or held.get("container") or held.get("gpu_used") or held.get("rss")
 
 
-_ANSWERS: tuple[Callable[[Facts], Finding | None], ...] = (_watched, _unlisted, _living_runner, _restarted, _settling, _cleared, _stopped)
+_ANSWERS: tuple[Callable[[Facts], Finding | None], ...] = (_in_a_run, _watched, _unlisted, _living_runner, _restarted, _settling, _cleared, _stopped)
 """What may answer, the surest first."""

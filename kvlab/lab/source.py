@@ -28,6 +28,7 @@ from kvlab.shape import Shape
 from kvlab.units import binary
 from kvlab.visible_text import visible
 from kvlab.workloads import Conversations, Request, Workload, resolve
+from kvlab.workloads.case_rows import ACTIONS
 from kvlab.workloads.marks import Marks
 
 T = TypeVar("T")
@@ -39,7 +40,7 @@ Runnable = Workload | Request | str | Sequence[Request | str] | Sequence[Message
 """What `run` takes."""
 
 Prediction = Callable[[Runner, Request, str], None]
-"""Records what the expected policy would hold after the request that just closed with that stop."""
+"""Records what the expected policy would hold after the request that just closed with that stop, or after an action."""
 
 
 class Source:
@@ -245,7 +246,10 @@ class Source:
     def _stepped(self, runner: Runner, request: Request, predict: Prediction) -> Generator[Event]:
         self._end_open_step()
         if request.action:
-            self._act(runner, request.action)
+            _require_action(request.action)
+            # whichever way it is done to a server: what it held is freed, its weights too
+            runner.unload()
+            predict(runner, request, "")
             yield from runner.log.drain()
             return
         yield from runner.log.drain()
@@ -289,19 +293,6 @@ class Source:
         self._runner.token_texts = self._token_texts
         return self._runner
 
-    def _act(self, runner: Runner, action: str) -> None:
-        """Perform an action that a workload has in place of a request.
-
-        Raises:
-            NotAvailable: this source cannot do it.
-        """
-        del runner
-        raise NotAvailable(
-            what=f"the workload has the action {action!r}",
-            why="the weights of a model that is open in this process stay where they are until the process ends",
-            hint="run it on the twin (kvlab twin), or against a server (kvlab probe)",
-        )
-
     def _fit(self, request: Request) -> Request:
         """Return `request` with token ids that the model has."""
         return request
@@ -318,6 +309,11 @@ class Source:
         """Return what records the expected policy's bytes after each request; with `check` also who wrote restored positions, where only a twin knows it."""
         del policy, check
         return _no_prediction
+
+
+def _require_action(action: str) -> None:
+    if action not in ACTIONS:
+        raise BadValue(what=f"the workload has the action {action!r}", why=f"the actions are {', '.join(ACTIONS)}", hint="correct the name")
 
 
 def _no_prediction(runner: Runner, request: Request, stop: str) -> None:

@@ -99,6 +99,12 @@ class SpanModel:
         """Return a decoder without text."""
         return NoText()
 
+    def unload(self) -> None:
+        """Do nothing: span counts have no weights."""
+
+    def load(self) -> None:
+        """Do nothing."""
+
     def begin(self, request: int, sampling: Sampling, replies: Sequence[int] | None) -> None:
         """Get ready for request number `request`; `replies` are emitted instead of fresh tokens."""
         del sampling

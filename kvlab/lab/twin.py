@@ -18,7 +18,6 @@ from kvlab.recording import caveats
 from kvlab.runner.runner import Runner
 from kvlab.shape import Shape
 from kvlab.workloads import Request, Workload
-from kvlab.workloads.case_rows import ACTIONS
 
 
 def expected_policy(policy: Policy) -> Policy:
@@ -62,13 +61,6 @@ class Twin(Source, Rich):
             made.origin[caveats.FITTED] = ", ".join(fitted)
         return made
 
-    def _act(self, runner: Runner, action: str) -> None:
-        if action in ACTIONS:
-            # whichever way: the process that held the model ends
-            runner.unload()
-        else:
-            super()._act(runner, action)
-
     def _records_all(self, work: Workload) -> bool:
         return len(work) <= MOST_DETAILED_REQUESTS
 
@@ -79,8 +71,9 @@ class Twin(Source, Rich):
 
 
 def _echo(runner: Runner, request: Request, stop: str) -> None:
-    del request, stop
-    runner.log.append(replace(runner.closing, source="twin"))
+    del stop
+    if not request.action:
+        runner.log.append(replace(runner.closing, source="twin"))
 
 
 def shadow(shape: Shape, policy: Policy) -> Prediction:
@@ -88,6 +81,9 @@ def shadow(shape: Shape, policy: Policy) -> Prediction:
     twin = Runner(SpanModel(shape), expected_policy(policy), NullLog())
 
     def predict(runner: Runner, request: Request, stop: str) -> None:
+        if request.action:
+            twin.unload()
+            return
         for _ in twin.step(_as_run(runner, request, stop)):
             pass
         runner.log.append(replace(twin.closing, source="twin"))
@@ -112,7 +108,9 @@ def owners(shape: Shape, policy: Policy) -> Prediction:
 
 
 def _as_run(runner: Runner, request: Request, stop: str) -> Request:
-    """Return a request that just closed as the tokens that it had and got."""
+    """Return a request that just closed as the tokens that it had and got; an action as it is."""
+    if request.action:
+        return request
     prompt, reply = runner.last
     cut = runner.cache.offset if stop == "cancelled" and not reply else request.cancel_after
     return Request(

@@ -41,6 +41,10 @@ class MLXMeter:
         active = self._mx.get_active_memory()
         return Reading(active=active, pool=self._mx.get_cache_memory(), peak=max(self._mx.get_peak_memory(), active))
 
+    def watch(self, parameters: Sequence[mx.array]) -> None:
+        """Take other arrays for the weights, all evaluated; none while they are unloaded."""
+        self._parameters = list(parameters)
+
     def weights(self) -> int:
         """Return the bytes of the buffers that the weights keep alive, each buffer once."""
         return int(self._mx.get_array_buffer_size(self._parameters))

@@ -7,11 +7,12 @@ arrays are evaluated and, once the reply is over, no other array of the forward 
 # pyright: standard
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kvlab.errors import BadValue
+from kvlab.errors import BadValue, NotAvailable
 from kvlab.models.caches import made
 from kvlab.models.mlx_meter import MLXMeter, weights_of
 from kvlab.models.shape_of import shape_of
@@ -39,6 +40,7 @@ class MLXModel:
         context: Tokens the model can hold; 0 when unknown.
         origin: Where it came from: file, sha256, licence, dtype, device, package, version.
         caches: Makes its empty cache objects, one a layer (`kvlab.models.caches`); mlx-lm's own choice when None.
+        again: Loads the same net again after an unload; None for a net that cannot be unloaded.
 
     Attributes:
         caches: mlx-lm's cache objects, one a layer: the live buffers.
@@ -63,6 +65,7 @@ class MLXModel:
         context: int = 0,
         origin: dict[str, str] | None = None,
         caches: Callable[[nn.Module], list[Any]] | None = None,
+        again: Callable[[], nn.Module] | None = None,
     ) -> None:
         from kvlab.layers.mlx_store import parts, stores_for
         from kvlab.models.ahead import Ahead
@@ -77,6 +80,8 @@ class MLXModel:
         self.stores: Sequence[Store] = stores_for(self.caches, self.shape)
         self.meter = MLXMeter(weights_of(net))
         held = [cache for _, cache in parts(self.caches)]
+        self._again = again
+        self._loaded = True
         self._sample: Callable[[mx.array], mx.array] = sampler(GREEDY)
         self._replies: Iterator[int] = iter(())
         self._samples = True
@@ -128,6 +133,32 @@ class MLXModel:
         self._samples = replies is None
         if sampling.seed is not None:
             mx.random.seed(sampling.seed)
+
+    def unload(self) -> None:
+        """Free the weights. `load` brings them back.
+
+        Raises:
+            NotAvailable: this net cannot be loaded again.
+        """
+        if self._again is None:
+            raise NotAvailable(
+                what=f"{self.name} cannot be unloaded",
+                why="it was made from a net in this process, so its weights are not on disk",
+                hint="open a model by its name or its folder, or run it on the twin",
+            )
+        self._ahead.forget()
+        self.meter.watch(())
+        self._loaded = False
+        del self.net
+        # modules refer to one another in circles
+        gc.collect()
+
+    def load(self) -> None:
+        """Read the weights again after an unload; without one, nothing."""
+        if not self._loaded and self._again is not None:
+            self.net = self._again()
+            self.meter.watch(weights_of(self.net))
+            self._loaded = True
 
     def end(self) -> None:
         """The reply is over: drop the forward that was built for its next token."""

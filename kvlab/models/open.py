@@ -8,6 +8,7 @@ import os
 import re
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvlab import shipped
 from kvlab.errors import BadValue, NotAvailable, UnreadableInput
@@ -18,6 +19,9 @@ from kvlab.models.loaded import Loaded
 from kvlab.models.mlx_lm_folder import load_folder, load_id
 from kvlab.models.mlx_model import MLXModel
 from kvlab.models.packaged import KnownModel
+
+if TYPE_CHECKING:
+    from mlx import nn
 from kvlab.models.tokens import WrappedTokenizer
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
@@ -45,10 +49,14 @@ def open_model(name: str, *, accept_licence: bool = False, dtype: str | None = N
     if name == tiny.RANDOM_CONV:
         return tiny.random_conv()
     loaded = load_net(name, accept_licence=accept_licence, dtype=dtype)
+
+    def again() -> nn.Module:
+        return load_net(name, accept_licence=accept_licence, dtype=dtype).net
+
     if not kv_bits:
-        return MLXModel(name, loaded.net, loaded.tokenizer, context=loaded.context, origin=loaded.origin)
+        return MLXModel(name, loaded.net, loaded.tokenizer, context=loaded.context, origin=loaded.origin, again=again)
     origin = loaded.origin | {"kv_bits": str(kv_bits)}
-    return MLXModel(name, loaded.net, loaded.tokenizer, context=loaded.context, origin=origin, caches=partial(caches.quantised, bits=kv_bits))
+    return MLXModel(name, loaded.net, loaded.tokenizer, context=loaded.context, origin=origin, caches=partial(caches.quantised, bits=kv_bits), again=again)
 
 
 def load_net(name: str, *, accept_licence: bool = False, dtype: str | None = None) -> Loaded:

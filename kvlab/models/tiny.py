@@ -83,9 +83,12 @@ def random_llama(
         # with tied embeddings a random net mostly repeats its last token
         tie_word_embeddings=False,
     )
-    net = _drawn_net(llama.Model(args), seed)
+
+    def net() -> nn.Module:
+        return _drawn_net(llama.Model(args), seed)
+
     origin = {"file": f"random llama, seed {seed}", "dtype": "float32", "device": precision.device()}
-    return MLXModel(f"random-llama-{layers}x{hidden}", net, ByteTokenizer(vocab), context=context, origin=origin)
+    return MLXModel(f"random-llama-{layers}x{hidden}", net(), ByteTokenizer(vocab), context=context, origin=origin, again=net)
 
 
 RANDOM_CONV = "random-conv"
@@ -126,7 +129,11 @@ def random_conv(hidden: int = 64, layers: int = 4, seed: int = 0, *, context: in
         rope_theta=10000.0,
     )
     origin = {"file": f"random lfm2, seed {seed}", "dtype": "float32", "device": precision.device()}
-    return MLXModel(RANDOM_CONV, _drawn_net(lfm2.Model(args), seed), ByteTokenizer(), context=context, origin=origin)
+
+    def net() -> nn.Module:
+        return _drawn_net(lfm2.Model(args), seed)
+
+    return MLXModel(RANDOM_CONV, net(), ByteTokenizer(), context=context, origin=origin, again=net)
 
 
 def _drawn_net(net: nn.Module, seed: int) -> nn.Module:

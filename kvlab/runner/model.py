@@ -75,6 +75,18 @@ class Model(Protocol):
         """Return a new text decoder for one request."""
         ...
 
+    def unload(self) -> None:
+        """Free the weights.
+
+        Raises:
+            NotAvailable: they could not be loaded again.
+        """
+        ...
+
+    def load(self) -> None:
+        """Load the weights again after an unload; without one, nothing."""
+        ...
+
     def begin(self, request: int, sampling: Sampling, replies: Sequence[int] | None) -> None:
         """Get ready for request number `request`: seed the sampler; `replies` are given tokens, emitted instead of sampled ones."""
         ...

@@ -76,7 +76,12 @@ class Runner:
         self.cache.evict("idle")
 
     def unload(self) -> None:
-        """Free everything, the weights too; the next request loads again and begins with an empty cache."""
+        """Free everything, the weights too; the next request loads again and begins with an empty cache.
+
+        Raises:
+            NotAvailable: the model could not be loaded again; nothing is freed.
+        """
+        self.model.unload()
         self.cache.clear()
         self.cache.ledger.unload()
         self.cache.ledger.clear_pool()
@@ -102,6 +107,7 @@ class Runner:
         yield from self.log.drain()
 
     def _load(self) -> BytesRead:
+        self.model.load()
         self.cache.ledger.load(clear_pool=self.policy.clear_pool_after_load)
         self._loaded = True
         return self.cache.read_bytes("load")

@@ -89,6 +89,12 @@ class ArrayModel:
     def decoder(self) -> NoText:
         return NoText()
 
+    def unload(self) -> None:
+        """Do nothing: these arrays are no weights."""
+
+    def load(self) -> None:
+        """Do nothing."""
+
     def begin(self, request: int, sampling: Sampling, replies: Sequence[int] | None) -> None:
         del request, sampling
         self._replies = iter(self._fresh) if replies is None else iter(replies)

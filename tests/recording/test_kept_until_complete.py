@@ -105,7 +105,7 @@ def cut_archive(path: Path, lines: int) -> Path:
 
 @pytest.mark.parametrize(
     "words",
-    [("probe", "--url", "http://127.0.0.1:9"), ("run", "E2", "--model", "tiny-hybrid"), ("import", "small.log.gz"), ("import", "large.log.gz")],
+    [("probe", "--url", "http://127.0.0.1:9"), ("run", "chat:5000", "--model", "tiny-hybrid"), ("import", "small.log.gz"), ("import", "large.log.gz")],
     ids=" ".join,
 )
 def test_a_failed_command_keeps_the_earlier_recording(
