@@ -20,6 +20,7 @@ MAKERS: dict[str, Callable[[Published], Made]] = {
     "D7": layer_bytes.merges,
     "D9": layer_bytes.pool,
     "E1": growth.by_context,
+    "E2": growth.reloaded,
     "17783": growth.one_question,
     "17924": growth.short_prompts,
     "18267": restored.follow_ups,

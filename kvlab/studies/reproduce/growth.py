@@ -1,10 +1,13 @@
-"""Sizes that grow request by request: A1, A2, A3 (#17875), E1 (#18099), D4 (PR#18353), #17783 and #17924."""
+"""Sizes that grow request by request: A1, A2, A3, E2 (#17875), E1 (#18099), D4 (PR#18353), #17783 and #17924."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from statistics import median
 
+import polars as pl
+
+from kvlab.events import BytesRead
 from kvlab.findings import facts
 from kvlab.policy import Policy
 from kvlab.studies.reproduce import scenes
@@ -36,6 +39,13 @@ def fifteen(published: Published) -> Made:
     del published
     after = sizes(run_named("A1"))
     return Made({"size_loaded": hybrid27().weights_bytes / GB, "size_after_15": after[14] / GB})
+
+
+def reloaded(published: Published) -> Made:
+    """E2: what is in use after the last of four loads, each but the first after an unload."""
+    del published
+    read = run_named("E2").rows(BytesRead)
+    return Made({"size_reloaded": read.filter(pl.col("phase") == "load").item(-1, "active") / GB})
 
 
 def sixty(published: Published) -> Made:

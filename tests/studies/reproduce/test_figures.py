@@ -46,6 +46,7 @@ EXACT: dict[str, dict[str, str]] = {
     "D7": {"cold_path": "0.0 GB"},
     "D9": {"reported_after": "16.9 GiB", "gemma4_pool": "0.0 GiB"},
     "E1": {"context_growth": "0 %"},
+    "E2": {"size_reloaded": "18 GB cut"},
     "17783": {"size_at_start": "18 GB cut"},
     "17924": {"gained_later": "0.0 GiB"},
     "18267": {

@@ -63,7 +63,7 @@ def test_an_unknown_name_lists_those_there_are(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "found"),
-    [("a", ("A1", "A2", "A3")), ("d4", ("D4",)), ("#18267", ("18267",)), ("b", ("B",)), ("C", ("C1",)), ("e", ("E1",)), (None, tuple(reproduce.MAKERS))],
+    [("a", ("A1", "A2", "A3")), ("d4", ("D4",)), ("#18267", ("18267",)), ("b", ("B",)), ("C", ("C1",)), ("e", ("E1", "E2")), (None, tuple(reproduce.MAKERS))],
 )
 def test_names(name: str | None, found: tuple[str, ...]) -> None:
     assert reproduce.names_of(name) == found
