@@ -53,6 +53,11 @@ class TemporaryFolder:
         self._remove()
 
 
+def is_temporary(path: Path) -> bool:
+    """Return whether `path` is inside a temporary folder, which is removed with what is in it."""
+    return any(_NAME.fullmatch(folder.name) and (folder / _LOCK).exists() for folder in path.parents)
+
+
 @cache
 def sweep(place: str) -> None:
     """Remove the temporary folders in `place` whose processes are gone; once a process."""

@@ -146,8 +146,13 @@ class Found:
     damaged: tuple[str, ...]
 
 
-def read_parts(files: Files, manifest: Manifest) -> Found:
+def read_parts(files: Files, manifest: Manifest, *, made_here: bool = False) -> Found:
     """Read all parts in order. A part that is missing in between, or at the end of a complete recording, is damaged too.
+
+    Args:
+        files: Where they are.
+        manifest: How many events they hold.
+        made_here: This process wrote them: they are not bounded.
 
     Raises:
         UnreadableInput: they unpack to far more than they are stored in.
@@ -161,13 +166,13 @@ def read_parts(files: Files, manifest: Manifest) -> Found:
             damaged += [name] if number is not None or _may_be_part(name) else []
         else:
             there[number] = name
-    events = EventTables(_tables(files, there, damaged))
+    events = EventTables(_tables(files, there, damaged, made_here=made_here))
     if not damaged and manifest.events is not None and events.count < manifest.events:
         damaged.append(missing_name(len(there)))
     return Found(events, tuple(damaged))
 
 
-def _tables(files: Files, there: dict[int, str], damaged: list[str]) -> Iterator[pl.DataFrame]:
+def _tables(files: Files, there: dict[int, str], damaged: list[str], *, made_here: bool) -> Iterator[pl.DataFrame]:
     """Yield the parts that can be read, in order; name the others in `damaged`."""
     room = Size(max(VALUES_AT_WILL, VALUES_A_BYTE * files.packed), max(AT_WILL, MOST_RATIO * files.packed))
     before, seq = -1, -LARGEST
@@ -177,7 +182,7 @@ def _tables(files: Files, there: dict[int, str], damaged: list[str]) -> Iterator
             damaged.append(f"{number - before - 1 - MOST_MISSING:,} more before {name}")
         before = number
         data = checked(name, files.read(name))
-        size = None if data is None else _size(data)
+        size = None if data is None else Size(0, 0) if made_here else _size(data)
         room = room if size is None else _less(room, size, name)
         table = None if data is None or size is None else decode(data)
         first, last = (None, None) if table is None else table.select(pl.col("seq").min(), last=pl.col("seq").max()).row(0)

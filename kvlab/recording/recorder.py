@@ -20,7 +20,7 @@ from kvlab.recording.parts import MOST_WAITING, PartWriter
 from kvlab.recording.place import MANIFEST, building_place, check_place, keep_with, new_next_to, put_in_place, replace_file
 from kvlab.recording.recording import Recording
 from kvlab.recording.writing import Writing
-from kvlab.temporary import TemporaryFolder
+from kvlab.temporary import TemporaryFolder, is_temporary
 
 
 class Recorder:
@@ -59,7 +59,7 @@ class Recorder:
         self._writer = PartWriter(self.path, store_text=store_text)
         self._waiting = self._writer.waiting
         self._recording: Recording | None = None
-        if out is None:
+        if is_temporary(self.path):
             # These parts cannot be found after a kill, so they are written only when many events wait.
             self._last_of_request: type[Event] | None = None
             self._finalizer = None
@@ -112,7 +112,7 @@ class Recorder:
         """
         if self._recording is None:
             self._complete()
-            found = read_parts(FolderFiles(self.path), self.manifest)
+            found = read_parts(FolderFiles(self.path), self.manifest, made_here=True)
             made = Recording(self.manifest, found.events, path=self.path, damaged=found.damaged, folder=self._folder)
             if worth(made):
                 self._put_in_place()
