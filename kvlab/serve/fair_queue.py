@@ -76,6 +76,9 @@ class FairQueue:
             del self._waiting[client]
 
     def _pass_on(self) -> None:
+        if self.running in self._waiting:
+            # who has just had a turn comes after all who wait
+            self._waiting.move_to_end(self.running)
         self.running = next(iter(self._waiting), None)
         if self.running is not None:
             line = self._waiting[self.running]

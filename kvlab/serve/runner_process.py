@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar
 
 import anyio
 from anyio.abc import ObjectReceiveStream, Process, TaskGroup, TaskStatus, UNIXSocketStream
@@ -74,7 +74,10 @@ class RunnerProcess:
         ended: Set once the process is gone and its last event recorded.
         cause: Why it ended; None until then.
         load_s: Seconds from the start of the process to the loaded model.
+        program: What Python runs in the process.
     """
+
+    program: ClassVar[tuple[str, ...]] = ("-m", "kvlab.serve.child")
 
     def __init__(self, load: LoadModel, place: Path | None) -> None:
         self.load = load
@@ -91,7 +94,7 @@ class RunnerProcess:
         self._sending = anyio.Lock()
         self._running: _Running | None = None
         self._requests = 0
-        self._ordered = False
+        self._starting = self._ordered = False
         self._heard = self._started = time.monotonic()
         self._answered = anyio.Event()
 
@@ -112,7 +115,13 @@ class RunnerProcess:
         return self.figures.held if status is None or status.active is None else status.active + (status.pool or 0)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Start the process and serve it until it has ended. A process that cannot be started is a load that failed."""
+        """Start the process and serve it until it has ended. A process that cannot be started is a load that failed; after `close` none is started."""
+        if self._ordered:
+            self.loaded.set()
+            self.ended.set()
+            task_status.started()
+            return
+        self._starting = True
         try:
             await self._run(task_status)
         except OSError as error:
@@ -127,13 +136,16 @@ class RunnerProcess:
         with _stderr_file(self.recorder.place) as stderr:
             ours, theirs = socket.socketpair()
             with theirs:
-                command = [sys.executable, "-m", "kvlab.serve.child", str(theirs.fileno())]
+                command = [sys.executable, *self.program, str(theirs.fileno())]
                 self._process = await anyio.open_process(
                     command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, pass_fds=(theirs.fileno(),), start_new_session=True
                 )
             self.recorder.add_own(RunnerChanged(state="starting", model=self.load.model, pid=self.pid))
             async with await UNIXSocketStream.from_socket(ours) as self._stream, _killed_at_the_end(self._process):
                 task_status.started()
+                if self._ordered:
+                    # closed while it was being started
+                    self._process.kill()
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._beat)
                     await self._send(self.load)
@@ -207,6 +219,8 @@ class RunnerProcess:
         self._ordered = True
         self.recorder.add_own(RunnerChanged(state="stopping", model=self.load.model, pid=self.pid))
         process = self._process
+        if process is None and self._starting:
+            await self.ended.wait()
         if process is None or process.returncode is not None:
             return
         if how == "signal":

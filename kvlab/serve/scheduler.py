@@ -118,7 +118,7 @@ class Scheduler:
 
     def entries(self) -> list[Entry]:
         """Return what is loaded, by the longest remaining life."""
-        loaded = [entry for entry in self._entries.values() if entry.runner.ready is not None]
+        loaded = [entry for entry in self._entries.values() if entry.runner.ready is not None and entry.runner.cause is None]
         return sorted(loaded, key=self.remaining, reverse=True)
 
     def remaining(self, entry: Entry) -> float:

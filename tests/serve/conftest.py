@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import ollama
 import openai
+import psutil
 import pytest
 import uvicorn
+from prometheus_client.parser import text_string_to_metric_families
 
 from kvlab.cli import main
 from kvlab.policy import Policy
@@ -79,3 +83,25 @@ def kvlab_says(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
         return Said(code, out, err)
 
     return run
+
+
+def figures(server: Server, name: str, **labels: str) -> float:
+    """Return a metric's value; 0 where there is none."""
+    families = text_string_to_metric_families(httpx.get(f"{server.url}/metrics").text)
+    found = [one.value for family in families for one in family.samples if one.name == name and labels.items() <= one.labels.items()]
+    return sum(found)
+
+
+def until(holds: Callable[[], Any]) -> Any:
+    """Return the first value that is true; a minute is a defect."""
+    for _ in range(6000):
+        if found := holds():
+            return found
+        time.sleep(0.01)
+    pytest.fail("it never came to be")
+
+
+def children() -> list[psutil.Process]:
+    """Return the runner processes of this one that are not dead."""
+    found = psutil.Process().children()
+    return [one for one in found if one.status() != psutil.STATUS_ZOMBIE and "kvlab.serve.child" in one.cmdline()]

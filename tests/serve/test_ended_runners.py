@@ -1,4 +1,4 @@
-"""Clients that leave and runners that are killed: a clear answer, no process left behind, every recording opens, and the next request is answered."""
+"""Clients that leave and servers that end: no process is left behind, and every recording opens."""
 
 from __future__ import annotations
 
@@ -9,21 +9,17 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import ollama
 import psutil
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from kvlab.recording import load
 from tests.house.tree import ROOT
-from tests.serve.conftest import GREEDY, MODEL, Server, serving
+from tests.serve.conftest import GREEDY, MODEL, Server, children, figures, serving, until
 
 LONG = {"temperature": 0, "num_predict": 3000, "stop": []}
 
@@ -32,28 +28,6 @@ LONG = {"temperature": 0, "num_predict": 3000, "stop": []}
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
     with serving(tmp_path_factory.mktemp("ended"), store_text=True) as found:
         yield found
-
-
-def figures(server: Server, name: str, **labels: str) -> float:
-    """Return a metric's value; 0 where there is none."""
-    families = text_string_to_metric_families(httpx.get(f"{server.url}/metrics").text)
-    found = [one.value for family in families for one in family.samples if one.name == name and labels.items() <= one.labels.items()]
-    return sum(found)
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    """Return the first value that is true; a minute is a defect."""
-    for _ in range(6000):
-        if found := holds():
-            return found
-        time.sleep(0.01)
-    pytest.fail("it never came to be")
-
-
-def children() -> list[psutil.Process]:
-    """Return the runner processes of this one that are not dead."""
-    found = psutil.Process().children()
-    return [one for one in found if one.status() != psutil.STATUS_ZOMBIE and "kvlab.serve.child" in one.cmdline()]
 
 
 def opened(server: Server) -> list[Any]:
@@ -97,64 +71,6 @@ def test_a_client_that_never_reads_does_not_hold_up_another(server: Server) -> N
     until(lambda: figures(server, "kvlab_running_requests", model=MODEL))
     assert ask(server).done_reason == "length"
     silent.close()
-
-
-def test_a_runner_killed_in_a_reply_is_an_error_in_the_stream_and_loaded_again(server: Server) -> None:
-    ask(server)
-    (runner,) = children()
-    lines = server.ollama.generate(MODEL, "The ship ", raw=True, options=LONG, stream=True)
-    next(iter(lines))
-    runner.send_signal(signal.SIGKILL)
-    with pytest.raises(ollama.ResponseError, match=r"mlx runner failed: .*\(exit: SIGKILL"):
-        list(lines)
-    assert ask(server).done_reason == "length"
-    (new,) = children()
-    assert new.pid != runner.pid
-    assert not runner.is_running()
-    # the last event of the one that was killed, and its end
-    states = [recording.events["state"].drop_nulls().to_list() for recording in opened(server)]
-    assert states[0][-1] == "unloaded"
-
-
-def test_a_runner_killed_in_a_prefill(server: Server) -> None:
-    ask(server)
-    (runner,) = children()
-    chunks = lambda: figures(server, "kvlab_running_requests", model=MODEL)  # noqa: E731
-    answers: list[BaseException | str | None] = []
-
-    def send() -> None:
-        try:
-            server.ollama.generate(MODEL, "x" * 4000, raw=True, options=GREEDY)
-        except ollama.ResponseError as error:
-            answers.append(error.error)
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    until(chunks)
-    runner.send_signal(signal.SIGKILL)
-    thread.join()
-    assert "mlx runner failed" in str(answers)
-    assert ask(server).done_reason == "length"
-
-
-def test_a_runner_killed_while_it_loads(server: Server) -> None:
-    server.ollama.generate(MODEL, keep_alive=0)
-    until(lambda: not children())
-    failures: list[str] = []
-
-    def send() -> None:
-        try:
-            ask(server)
-        except ollama.ResponseError as error:
-            failures.append(error.error)
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    until(children)[0].send_signal(signal.SIGKILL)
-    thread.join()
-    assert "SIGKILL" in failures[0]
-    assert server.ollama.ps().models == []
-    assert ask(server).done_reason == "length"
 
 
 def test_unload_ends_the_process_and_every_recording_is_complete(server: Server) -> None:
