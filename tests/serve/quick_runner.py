@@ -1,4 +1,4 @@
-"""A runner process in some milliseconds, without a model. It takes a lock, which the system releases when it has ended, and writes a line if another runner held it."""
+"""A runner process in some milliseconds, without a model. It takes a lock, which the system releases at its end, and writes a line if another held it."""
 
 import fcntl
 import os

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import ollama
 import psutil
 import pytest
 
-from kvlab.recording import load
+from kvlab.output_file import unwritable
+from kvlab.recording import load, place
 from tests.house.tree import ROOT
 from tests.serve.conftest import GREEDY, MODEL, Server, children, figures, serving, until
 
@@ -139,3 +141,27 @@ def test_ctrl_c_ends_the_server_and_its_runner(tmp_path: Path) -> None:
         assert server.stderr.read() == "kvlab: interrupted\n"
     (recording,) = [load(path) for path in tmp_path.glob("*.kvrec")]
     assert recording.manifest.events is not None
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = threading.Event()
+    write = place.replaced
+
+    def replaced(path: Path, **given: Any) -> Any:
+        if full.is_set():
+            raise unwritable(path, "no space left on device")
+        return write(path, **given)
+
+    monkeypatch.setattr(place, "replaced", replaced)
+    with serving(tmp_path) as served:
+        before = ask(served).response
+        (part,) = until(lambda: list(tmp_path.glob("*.kvrec/events/part-*.parquet")))[:1]
+        full.set()
+        assert ask(served).response == before
+        until(lambda: figures(served, "kvlab_recording_failed"))
+        assert ask(served).response == before
+        assert part.exists()
+    # what was written until then; it is not marked as complete
+    (recording,) = opened(served)
+    assert recording.requests["generated"].to_list()[0] == GREEDY["num_predict"]
+    assert not recording.complete
