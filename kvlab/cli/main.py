@@ -29,6 +29,7 @@ COMMANDS = (
     "import",
     "probe",
     "serve",
+    "top",
     "report",
     "compare",
     "export",

@@ -94,11 +94,15 @@ class Connection:
         Raises:
             Trouble: it does not come.
         """
-        with self._call(self._silence_s):
-            raw = self._sent(method, path, body, self._silence_s).read(MOST_BYTES + 1)
-            if len(raw) > MOST_BYTES:
-                raise Trouble("wrong_answer", f"{path} returned more than {MOST_BYTES >> 20} MiB")
-            return _object(raw, path)
+        return _object(self._read(method, path, body), path)
+
+    def text(self, path: str) -> str:
+        """GET and return the text that comes back.
+
+        Raises:
+            Trouble: it does not come.
+        """
+        return self._read("GET", path, None).decode("utf-8", "replace")
 
     def lines(self, path: str, body: dict[str, Any], left_s: Callable[[], float]) -> Iterator[dict[str, Any]]:
         """POST and yield the JSON objects that come back, a line each, while `left_s()` says that there is time.
@@ -125,6 +129,13 @@ class Connection:
             if self._ended is not None:
                 # ended from here: the answer just stops, as when the server ends it
                 raise self._ended
+
+    def _read(self, method: str, path: str, body: dict[str, Any] | None) -> bytes:
+        with self._call(self._silence_s):
+            raw = self._sent(method, path, body, self._silence_s).read(MOST_BYTES + 1)
+            if len(raw) > MOST_BYTES:
+                raise Trouble("wrong_answer", f"{path} returned more than {MOST_BYTES >> 20} MiB")
+            return raw
 
     def abort(self) -> None:
         """End the call now; its caller gets `Trouble`."""

@@ -11,7 +11,7 @@ as well, prompts and answers are stored only with `store_text`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from kvlab.probe.monitor import Monitor
 from kvlab.probe.processes import NoProcesses, Processes, SystemProcesses
 from kvlab.probe.restarting import WAIT_S, Prompt, Restart, Restarting, prompt_on_terminal, restart_by
 from kvlab.probe.rows import never_answered
-from kvlab.probe.sample import Sampler
+from kvlab.probe.sample import Sample, Sampler
 from kvlab.probe.sending import SendOptions
 from kvlab.probe.server import QUICK_S, SILENCE_S, Server
 from kvlab.probe.system_bytes import ReadsMachine, ReadsProcess, machine_reader, process_reader
@@ -114,6 +114,13 @@ class Probe:
     def look(self, out: str | None = None) -> Recording:
         """Take one sample and return the recording of it."""
         return self.watch(0, out=out)
+
+    def samples(self, every: float = EVERY_S) -> Iterator[Sample]:
+        """Take a sample each `every` seconds and record nothing."""
+        sampler = self._sampler()
+        while True:
+            yield sampler.take()
+            self._clock.wait(every)
 
     def watch(
         self, seconds: float, *, every: float = EVERY_S, out: str | None = None, progress: bool = False, each: Callable[[Event], None] | None = None
@@ -228,8 +235,7 @@ class Probe:
         manifest = Manifest.now(model=model or "unknown", origin=origin, workload=workload, source=SOURCE, stored_text=store_text)
         recorder = Recorder(manifest, out=out, store_text=store_text)
         writer = EventWriter(recorder, self._clock, each)
-        sampler = Sampler(self.server, self._processes, self._process_bytes, self._machine_bytes, self._clock)
-        monitor = Monitor(sampler, writer, self._log_events(), own_requests=own_requests)
+        monitor = Monitor(self._sampler(), writer, self._log_events(), own_requests=own_requests)
         try:
             with recorder:
                 writer.write(sign)
@@ -245,6 +251,9 @@ class Probe:
                 self.recording = load(recorder.path)
             raise
         return self.recording
+
+    def _sampler(self) -> Sampler:
+        return Sampler(self.server, self._processes, self._process_bytes, self._machine_bytes, self._clock)
 
     def _log_events(self) -> Callable[[], list[Event]]:
         return LogEvents(LogTail(self._log)) if self._log is not None else list

@@ -62,6 +62,13 @@ class Server:
         """
         return tuple(_model(row).name for row in _rows(self._quick("/api/tags"), "/api/tags"))
 
+    def metrics(self) -> str:
+        """Return what the server gives Prometheus; "" where it gives nothing, as Ollama."""
+        try:
+            return Connection(self.address, self.quick_s).text("/metrics")
+        except Trouble:
+            return ""
+
     def connection(self) -> Connection:
         """Return a connection for one request whose answer comes in pieces."""
         return Connection(self.address, self.silence_s)
