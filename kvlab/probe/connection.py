@@ -135,6 +135,9 @@ class Connection:
             raw = self._sent(method, path, body, self._silence_s).read(MOST_BYTES + 1)
             if len(raw) > MOST_BYTES:
                 raise Trouble("wrong_answer", f"{path} returned more than {MOST_BYTES >> 20} MiB")
+            if self._ended is not None:
+                # cut off from here, it looks like the end
+                raise self._ended
             return raw
 
     def abort(self) -> None:

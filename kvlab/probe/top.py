@@ -59,7 +59,7 @@ def _loaded(model: ListedModel, sample: Sample, figures: dict[str, int], owners:
     # an Ollama does not report which runner holds which model
     only = holders[0].pid if len(holders) == len(sample.models or ()) == 1 else None
     pid = figures.get("kvlab_runner_pid", only)
-    footprint = sample.held[pid].footprint if pid in sample.held else None
+    footprint = None if pid is None or pid not in sample.held else sample.held[pid].footprint
     left = _left(model.expires_at, now)
     kept = left is not None and left > FOREVER_S
     waiting, running = figures.get("kvlab_waiting_requests"), figures.get("kvlab_running_requests")
