@@ -29,6 +29,9 @@ GRAVEST = ("unexplained", "over_budget_by_design", "budget", "budget_filling", "
 NEAR_COUNT = 0.1
 """The share by which a simulation of requests of which only the counts are known may be below what was counted."""
 
+FAR_BELOW = 0.5
+"""The share of an assumed budget below which evictions show that the budget is another one."""
+
 ByRules = Callable[[Facts], tuple[int, int] | None]
 """What a simulation of the requests counts after them, and at most; None where it cannot be made."""
 
@@ -132,8 +135,10 @@ def _of_arm(facts: Facts, data: Owners, counted_by_rules: ByRules) -> Finding:
     simulated = counted_by_rules(facts) if verdict == "unexplained" else None
     named = [Q.say(f"name_{what}") for what, known in (("release", facts.policy), ("shape", facts.shape)) if not known.is_known]
     goes = "grows" if numbers["growth_above_budget_bytes_per_request"] else "falls" if _falls(data) else "stays there"
+    # what evictions keep far below an assumed budget has another one
+    smaller = verdict == "budget" and not facts.budget.is_known and data.counted.max() < FAR_BELOW * data.budget.max()
     what = Q.say(
-        f"counted_{verdict}",
+        "counted_smaller_budget" if smaller else f"counted_{verdict}",
         numbers,
         above=Q.say("counted_passed", numbers, request=int(data.request[data.counted.argmax()])) if came_back else Q.say("counted_above", numbers, goes=goes),
         simulated_counted_bytes=None if simulated is None else simulated[1],
@@ -141,7 +146,7 @@ def _of_arm(facts: Facts, data: Owners, counted_by_rules: ByRules) -> Finding:
         until_full=until_full(fill.until_full, int(data.request[-1])),
     ).rstrip()
     what = f"{data.arm.capitalize()}: {what}" if data.arm else capital(what)
-    words = Q.say("counted", what=what, budget="" if facts.budget.is_known else Q.say("budget_assumed"))
+    words = Q.say("counted", what=what, budget="" if facts.budget.is_known or smaller else Q.say("budget_assumed"))
     return Q.found(verdict, words, numbers, sure, Evidence("requests", rows))
 
 

@@ -17,6 +17,7 @@ from kvlab.recording import Recording
 from kvlab.units import GIB, MIB
 from kvlab.workloads import case
 from tests.findings.contradictions import BOUNDED, contradictions
+from tests.importers.write_ollama_log import write_ollama_log
 
 TESTS = Path(__file__).parents[1]
 FILES = sorted(path for root in (TESTS / "fixtures", TESTS.parent / "data" / "samples") for path in root.rglob("*.*") if path.suffix != ".md")
@@ -149,4 +150,14 @@ def test_pinned_bytes_without_a_simulation_are_a_leak_in_both(recording: Callabl
     findings = kvlab.diagnose(made)
     assert findings.about("who_holds_it").verdict == "leak"
     assert findings.about("budget_or_leak").verdict not in BOUNDED
+    assert contradictions(findings) == []
+
+
+def test_evictions_far_below_an_assumed_budget_show_that_it_is_another_one(tmp_path: Path) -> None:
+    run = kvlab.twin("smollm2").run("unrelated:40", Policy(budget_bytes=4 * MIB), progress=False)
+    findings = kvlab.diagnose(import_file(write_ollama_log(run, tmp_path / "server.log")).recording)
+    growth = findings.about("budget_or_leak")
+    assert growth.verdict == "budget"
+    assert "smaller than the 8.00 GiB" in growth.summary
+    assert "stops at the budget" not in findings.text()
     assert contradictions(findings) == []
