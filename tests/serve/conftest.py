@@ -42,9 +42,15 @@ class Server:
     openai: openai.OpenAI
 
 
+_EARLIER: set[int] = set()
+"""Processes of other tests."""
+
+
 @contextmanager
 def serving(out: Path | None, start: Start = RunnerProcess, **given: Any) -> Generator[Server]:
     """Serve the shipped models while the block lasts, on a free port."""
+    _EARLIER.clear()
+    _EARLIER.update(one.pid for one in psutil.Process().children())
     usual: dict[str, Any] = {"models": {name: name for name in (MODEL, "tiny-sliding")}, "policy": Policy(), "out": out}
     settings = Settings(**(usual | given))
     ready, found = threading.Event(), list[tuple[str, uvicorn.Server]]()
@@ -102,6 +108,6 @@ def until(holds: Callable[[], Any]) -> Any:
 
 
 def children() -> list[psutil.Process]:
-    """Return the runner processes of this one that are not dead."""
-    found = psutil.Process().children()
-    return [one for one in found if one.status() != psutil.STATUS_ZOMBIE and "kvlab.serve.child" in one.cmdline()]
+    """Return the runner processes of the server that was started last that are not dead."""
+    found = [one for one in psutil.Process().children() if one.pid not in _EARLIER]
+    return [one for one in found if one.status() != psutil.STATUS_ZOMBIE and {"kvlab.serve.child", "tests.serve.dying_child"} & set(one.cmdline())]

@@ -6,12 +6,11 @@ from collections.abc import Generator
 from pathlib import Path
 
 import ollama
-import psutil
 import pytest
 
 from kvlab.recording import load
 from kvlab.serve.runner_process import RunnerProcess
-from tests.serve.conftest import GREEDY, MODEL, Server, serving, until
+from tests.serve.conftest import GREEDY, MODEL, Server, children, serving, until
 
 PROMPT = "Alice was not a bit hurt, and she jumped up on to her feet"
 
@@ -49,7 +48,7 @@ def test_a_runner_killed_at_any_step(server: Server, moment: Path, step: str) ->
     # in the middle of a body the status has been sent already
     assert failed.value.status_code in (500, -1)
     assert server.ollama.ps().models == []
-    assert psutil.Process().children() == []
+    assert children() == []
     answer = server.ollama.generate(MODEL, prompt, raw=True, options=GREEDY)
     assert (answer.done_reason, answer.eval_count) == ("length", GREEDY["num_predict"])
 
@@ -57,7 +56,7 @@ def test_a_runner_killed_at_any_step(server: Server, moment: Path, step: str) ->
 def test_every_recording_is_complete_and_opens(server: Server) -> None:
     assert server.out is not None
     server.ollama.generate(MODEL, keep_alive=0)
-    until(lambda: not psutil.Process().children())
+    until(lambda: not children())
     recordings = [load(place) for place in sorted(server.out.glob("*.kvrec"))]
     # of the load that was killed there is none: what it would be about was not known yet
     assert len(recordings) == len(MOMENTS)
