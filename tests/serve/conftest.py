@@ -72,9 +72,9 @@ def serving(out: Path | None, start: Start = RunnerProcess, **given: Any) -> Gen
         assert not thread.is_alive()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Server]:
-    """A server that all tests of a process share; those that close models begin with an unload."""
+    """A server that all tests of a file share: its runner would be taken for one of a probed server. Those that close models begin with an unload."""
     with serving(tmp_path_factory.mktemp("served")) as found:
         yield found
 
